@@ -1,0 +1,36 @@
+# flexor_add_folder(name): the OBJECT library flexor_<name> over src/<name>/. Sources are globbed, so a new file needs no
+# edit here; a folder without sources compiles one empty file.
+
+# Recursive folders, and the folders on the call path, which the development build compiles at -O2.
+set(FLEXOR_RECURSIVE_FOLDERS runtime codegen)
+set(FLEXOR_HOT_FOLDERS support tensor runtime executable vm)
+
+file(WRITE "${PROJECT_BINARY_DIR}/empty.cpp.in" "// Stands in for a folder without sources.\n")
+configure_file("${PROJECT_BINARY_DIR}/empty.cpp.in" "${PROJECT_BINARY_DIR}/empty.cpp" COPYONLY)
+
+function(flexor_add_folder name)
+  set(root "${PROJECT_SOURCE_DIR}/src/${name}")
+  if(name IN_LIST FLEXOR_RECURSIVE_FOLDERS)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${root}/*.cpp")
+  else()
+    file(GLOB sources CONFIGURE_DEPENDS "${root}/*.cpp")
+  endif()
+  if(NOT FLEXOR_WITH_LLVM)
+    list(FILTER sources EXCLUDE REGEX "/codegen/cpu_llvm/")
+  endif()
+  if(NOT sources)
+    set(sources "${PROJECT_BINARY_DIR}/empty.cpp")
+  endif()
+  add_library(flexor_${name} OBJECT ${sources})
+  target_link_libraries(flexor_${name} PUBLIC flexor_options)
+  target_include_directories(flexor_${name} PUBLIC "${PROJECT_SOURCE_DIR}/src")
+  if(FLEXOR_WITH_LLVM)
+    target_compile_definitions(flexor_${name} PUBLIC FLEXOR_WITH_LLVM=1)
+    if(name STREQUAL "codegen")
+      target_include_directories(flexor_codegen SYSTEM PRIVATE ${FLEXOR_LLVM_INCLUDE_DIR})
+    endif()
+  endif()
+  if(name IN_LIST FLEXOR_HOT_FOLDERS)
+    target_compile_options(flexor_${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O2>)
+  endif()
+endfunction()

@@ -1,0 +1,42 @@
+# Language, warnings, linker and optimisation for every target of the project (through the target flexor_options).
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
+endif()
+
+# The development build compiles for short compile times; FlexorFolder.cmake raises the folders on the call path to -O2.
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
+
+add_library(flexor_options INTERFACE)
+target_include_directories(flexor_options INTERFACE "${PROJECT_SOURCE_DIR}/include")
+target_compile_options(flexor_options INTERFACE -Wall -Wextra -Wpedantic -Werror -ffp-contract=off)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 reports these inside the standard library's own headers.
+  target_compile_options(flexor_options INTERFACE -Wno-error=maybe-uninitialized -Wno-error=restrict
+    -Wno-error=stringop-overflow -Wno-error=array-bounds -Wno-error=dangling-pointer -Wno-error=free-nonheap-object)
+endif()
+
+if(FLEXOR_SANITIZE)
+  target_compile_options(flexor_options INTERFACE -fsanitize=${FLEXOR_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(flexor_options INTERFACE -fsanitize=${FLEXOR_SANITIZE})
+endif()
+
+find_program(FLEXOR_MOLD mold)
+find_program(FLEXOR_LLD NAMES ld.lld-19 ld.lld)
+if(FLEXOR_MOLD)
+  target_link_options(flexor_options INTERFACE -fuse-ld=mold)
+elseif(FLEXOR_LLD)
+  target_link_options(flexor_options INTERFACE -fuse-ld=lld)
+endif()
+
+find_package(Threads REQUIRED)
+target_link_libraries(flexor_options INTERFACE Threads::Threads ${CMAKE_DL_LIBS})

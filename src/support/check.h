@@ -1,0 +1,25 @@
+#pragma once
+
+// Checks of our own laws. They say nothing to a user: what a user can cause is a Diagnostic.
+
+namespace flexor::support {
+
+// Writes the condition and its place to stderr and aborts.
+[[noreturn]] void check_failed(const char* condition, const char* file, int line);
+
+}  // namespace flexor::support
+
+// Always on.
+#define FLEXOR_CHECK(condition)                          \
+    (static_cast<bool>(condition) ? static_cast<void>(0) \
+                                  : ::flexor::support::check_failed(#condition, __FILE__, __LINE__))
+
+// Compiled out of release builds: for inner loops.
+#ifdef NDEBUG
+#define FLEXOR_DCHECK(condition) static_cast<void>(sizeof(static_cast<bool>(condition)))
+#else
+#define FLEXOR_DCHECK(condition) FLEXOR_CHECK(condition)
+#endif
+
+// The end of an exhaustive switch.
+#define FLEXOR_UNREACHABLE() ::flexor::support::check_failed("unreachable", __FILE__, __LINE__)
