@@ -1,0 +1,92 @@
+#pragma once
+// A strided tensor: a view (data pointer, dtype, sizes, strides in elements) of reference-counted storage.
+// Copying a Tensor copies the handle. Views of one storage alias; storage is freed (or its deleter called) with its
+// last view.
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <utility>
+
+#include "flexor/dtype.h"
+
+namespace flexor {
+
+enum class DeviceKind : std::uint8_t { kCpu, kCuda };
+
+struct Device {
+    DeviceKind kind = DeviceKind::kCpu;
+    std::int8_t index = 0;
+    friend bool operator==(const Device&, const Device&) = default;
+};
+
+inline constexpr int kMaxRank = 12;
+inline constexpr std::size_t kTensorAlignment = 64;
+
+// Reference-counted memory. `deleter(context, data)` runs once, from whichever thread drops the last reference.
+struct Storage {
+    void* data = nullptr;
+    std::size_t bytes = 0;
+    void (*deleter)(void* context, void* data) = nullptr;
+    void* context = nullptr;
+    std::int64_t references = 1;  // accessed with std::atomic_ref
+};
+
+class Tensor {
+public:
+    Tensor() = default;  // undefined tensor: defined() is false
+
+    // Uninitialised contiguous memory aligned to kTensorAlignment. Undefined tensor if memory is exhausted or the byte
+    // size overflows; sizes must be >= 0 and at most kMaxRank long.
+    static Tensor empty(DType dtype, std::span<const std::int64_t> sizes);
+    static Tensor empty(DType dtype, std::initializer_list<std::int64_t> sizes);
+
+    // A view of caller memory; `deleter` may be null (the caller keeps the memory alive). Strides in elements.
+    static Tensor from_blob(void* data, DType dtype, std::span<const std::int64_t> sizes,
+                            std::span<const std::int64_t> strides, void (*deleter)(void* context, void* data) = nullptr,
+                            void* context = nullptr, Device device = {});
+
+    // A further view of this tensor's storage. `data` may lie anywhere; the caller vouches for the range.
+    Tensor view(void* data, DType dtype, std::span<const std::int64_t> sizes,
+                std::span<const std::int64_t> strides) const;
+
+    Tensor(const Tensor& other) noexcept;
+    Tensor(Tensor&& other) noexcept : impl_(std::exchange(other.impl_, nullptr)) {}
+    Tensor& operator=(const Tensor& other) noexcept;
+    Tensor& operator=(Tensor&& other) noexcept;
+    ~Tensor();
+
+    bool defined() const { return impl_ != nullptr; }
+    DType dtype() const { return impl_->dtype; }
+    Device device() const { return impl_->device; }
+    int rank() const { return impl_->rank; }
+    std::int64_t size(int axis) const { return impl_->sizes[axis]; }
+    std::int64_t stride(int axis) const { return impl_->strides[axis]; }
+    std::span<const std::int64_t> sizes() const { return {impl_->sizes, static_cast<std::size_t>(impl_->rank)}; }
+    std::span<const std::int64_t> strides() const { return {impl_->strides, static_cast<std::size_t>(impl_->rank)}; }
+    void* data() const { return impl_->data; }
+    template <class T>
+    T* data_as() const {
+        return static_cast<T*>(impl_->data);
+    }
+    const Storage* storage() const { return impl_->storage; }
+    std::int64_t numel() const;  // 1 for rank 0
+    bool is_contiguous() const;  // row-major; size-1 dims ignored; zero-size counts as contiguous
+    Tensor contiguous() const;   // this, or a compact copy; undefined if memory is exhausted
+    Tensor clone() const;        // always a compact copy
+
+private:
+    struct Impl {
+        std::int64_t references;
+        Storage* storage;
+        void* data;
+        DType dtype;
+        Device device;
+        std::int8_t rank;
+        std::int64_t sizes[kMaxRank];
+        std::int64_t strides[kMaxRank];
+    };
+    explicit Tensor(Impl* impl) : impl_(impl) {}
+    Impl* impl_ = nullptr;
+};
+
+}  // namespace flexor

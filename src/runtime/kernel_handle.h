@@ -1,0 +1,27 @@
+#pragma once
+// A compiled kernel, whoever compiled it. Handles are immutable and thread-safe; one handle may serve many executables.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace flexor::runtime {
+
+struct LaunchArgs {
+    void* const* buffers;        // one per loopir::BufferParam, in order
+    const std::int64_t* params;  // the int64 parameter array
+    void* workspace;             // at least workspace_bytes(params), 64-byte aligned; may be null if that is 0
+    std::int32_t*
+        fault;  // set to non-zero when a gathered index is out of range or an integer divisor is 0; never cleared
+};
+
+class KernelHandle {
+public:
+    virtual ~KernelHandle() = default;
+    virtual void launch(const LaunchArgs& args) const = 0;
+    virtual std::size_t workspace_bytes(const std::int64_t* params) const = 0;  // depends on the thread count in force
+    virtual std::size_t code_bytes() const = 0;
+};
+
+using KernelRef = std::shared_ptr<const KernelHandle>;
+
+}  // namespace flexor::runtime
