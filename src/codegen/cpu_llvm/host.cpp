@@ -1,0 +1,76 @@
+#include "codegen/cpu_llvm/host.h"
+
+#include <llvm-c/TargetMachine.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace flexor::codegen::cpu_llvm {
+namespace {
+
+std::string take_message(char* text) {
+    std::string result = text;
+    LLVMDisposeMessage(text);
+    return result;
+}
+
+HostTarget detect() {
+    HostTarget host;
+    host.triple = take_message(LLVMGetDefaultTargetTriple());
+    host.cpu = take_message(LLVMGetHostCPUName());
+    host.features = take_message(LLVMGetHostCPUFeatures());
+    host.is_x86 = host.triple.starts_with("x86_64");
+    int width = 128;
+    if (host.has("avx2") && host.has("fma")) width = 256;
+    if (width == 256 && host.has("avx512f") && host.has("avx512bw") && host.has("avx512dq") && host.has("avx512vl")) {
+        width = 512;
+    }
+    if (const char* text = std::getenv("FLEXOR_VECTOR_BITS")) {
+        int cap = std::atoi(text);
+        if (cap == 128 || cap == 256 || cap == 512) width = std::min(width, cap);
+    }
+    host.vector_bits = width;
+    host.has_fma = !host.is_x86 || host.has("fma");
+    host.has_avx512 = width == 512;
+    host.has_avx512bf16 = width == 512 && host.has("avx512bf16");
+    host.has_f16c = host.has("f16c");
+    return host;
+}
+
+}  // namespace
+
+bool HostTarget::has(std::string_view feature) const {
+    std::string_view rest = features;
+    while (!rest.empty()) {
+        size_t comma = rest.find(',');
+        std::string_view item = rest.substr(0, comma);
+        if (item.size() == feature.size() + 1 && item[0] == '+' && item.substr(1) == feature) return true;
+        if (comma == std::string_view::npos) break;
+        rest.remove_prefix(comma + 1);
+    }
+    return false;
+}
+
+const HostTarget& host_target() {
+    static const HostTarget& host = *new HostTarget(detect());
+    return host;
+}
+
+void add_function_attributes(LLVMValueRef function) {
+    const HostTarget& host = host_target();
+    LLVMContextRef context = LLVMGetTypeContext(LLVMTypeOf(function));
+    auto add = [&](const char* key, const std::string& value) {
+        LLVMAttributeRef attribute = LLVMCreateStringAttribute(context, key, static_cast<unsigned>(std::strlen(key)),
+                                                               value.data(), static_cast<unsigned>(value.size()));
+        LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute);
+    };
+    add("target-cpu", host.cpu);
+    add("target-features", host.features);
+    add("prefer-vector-width", std::to_string(host.vector_bits));
+    add("min-legal-vector-width", std::to_string(host.vector_bits));
+    unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", 8);
+    LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(context, nounwind, 0));
+}
+
+}  // namespace flexor::codegen::cpu_llvm
