@@ -103,7 +103,8 @@ struct Function {
     std::string name;
     std::vector<ParamDecl> params;  // locals 0..params-1
     std::int32_t result_count = 1;
-    std::vector<std::string> locals;  // names, params first
+    std::vector<std::string> result_names;  // empty, or one name per result
+    std::vector<std::string> locals;        // names, params first
     std::vector<Instruction> code;
     std::vector<CallSite> sites;
     std::vector<SourcePosition> positions;  // ascending pc

@@ -274,7 +274,16 @@ struct OpDef {
     Required<LowerRule> lower;
     Required<Samples> samples;
     Required<Names> names;
+    int results = 1;  // number of results; -1: one per element of the integer list attribute "sizes" (split)
 };
+
+// Results that a call pushes; -1 if the attribute that decides it is not a list.
+inline int result_count(const OpDef& op, const Attrs& attrs) {
+    if (op.results >= 0) return op.results;
+    const AttrValue* sizes = attrs.find("sizes");
+    const auto* list = sizes != nullptr ? std::get_if<types::DimList>(sizes) : nullptr;
+    return list != nullptr ? static_cast<int>(list->size()) : -1;
+}
 
 // ---------------------------------------------------------------- registry
 
