@@ -1,0 +1,236 @@
+#pragma once
+// One compiled region: guard chain, frame programs, tape, memory plan, safe-point map.
+//
+// Laws
+//  X1  The frame starts with the call frame of the signature; further slots are written by frame programs, block moves
+//  and read steps, each before its use. X2  A buffer slot holds a base address. Arguments and weights are set at entry;
+//  arena buffers at block entry; others by kAllocate and block moves. X3  Arena memory lives for one run of its block:
+//  a value that leaves the block (terminator values, jump arguments) is never in the arena. X4  Steps run in order. A
+//  step that fails leaves every earlier effect visible and later ones undone, as eager does.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "executable/signature.h"
+#include "loopir/kernel.h"
+#include "ops/op_def.h"
+#include "runtime/kernel_handle.h"
+
+namespace flexor::executable {
+
+using Slot = std::uint32_t;        // index into the int64 frame
+using BufferSlot = std::uint32_t;  // index into the void* table
+inline constexpr Slot kNoSlot = ~Slot{0};
+
+// dst = a op b, overflow-checked. kMove copies a; kConst loads immediate.
+enum class FrameOp : std::uint8_t {
+    kConst,
+    kMove,
+    kAdd,
+    kSub,
+    kMul,
+    kFloorDiv,
+    kTruncDiv,
+    kMod,
+    kMin,
+    kMax,
+    kBroadcast,
+    kAlignUp
+};
+struct FrameInst {
+    FrameOp op;
+    Slot dst = 0, a = 0, b = 0;
+    std::int64_t immediate = 0;  // kConst; kAlignUp: power of two
+};
+
+// A relation of two slots that must hold; otherwise `diagnostic` is raised (in a tape) or the entry does not apply (in
+// the guard chain).
+struct Check {
+    ops::Relation relation;
+    Slot a = 0, b = 0;
+    bool or_one = false;           // also satisfied if either side is 1
+    std::uint32_t diagnostic = 0;  // index into Executable::failures
+};
+
+struct FrameProgram {
+    std::vector<FrameInst> insts;
+};
+
+// What a failed check or fault raises.
+struct Failure {
+    DiagnosticId id;
+    std::string op;
+    std::string constraint;  // "C2"
+    std::string text;        // sentence of the constraint, or of an assertion
+    std::string expected;    // symbolic form of the relation
+    std::int32_t pc = 0;
+    std::int32_t line = 0;
+};
+
+// A tensor as the tape knows it: base buffer and geometry in frame slots.
+struct TensorRef {
+    BufferSlot buffer = 0;
+    DType dtype = DType::kF32;
+    std::vector<Slot> sizes;
+    std::vector<Slot> strides;
+    Slot offset = kNoSlot;  // elements; kNoSlot: 0
+};
+
+struct Launch {
+    std::uint32_t kernel = 0;         // index into Executable::kernels
+    std::vector<BufferSlot> buffers;  // one per BufferParam
+    std::vector<Slot> params;         // one per kernel param
+    std::uint32_t fault = 0;          // index into failures + 1; 0: cannot fault
+};
+
+struct Step {
+    enum class Kind : std::uint8_t {
+        kLaunch,     // launches[index]
+        kAllocate,   // buffer `buffer` = fresh memory of `bytes` (pool memory that may outlive the block; outputs:
+                     // caller-owned tensor memory)
+        kFrame,      // frames[index]
+        kCheck,      // checks[index]
+        kReadInt,    // frame[slot] = integer element of dtype at buffer + offset slot
+        kReadFloat,  // frame[slot] = bits of double
+        kRelease,    // buffer is no longer needed (pool memory goes back)
+    } kind;
+    std::uint32_t index = 0;
+    BufferSlot buffer = 0;
+    Slot slot = kNoSlot;        // kReadInt/kReadFloat: destination
+    Slot bytes = kNoSlot;       // kAllocate
+    Slot offset = kNoSlot;      // reads: element offset
+    DType dtype = DType::kF32;  // reads
+    bool output = false;        // kAllocate: memory leaves the region as a result
+    std::uint32_t output_index =
+        0;  // kAllocate with output: which TensorRef of which result (for framework allocators)
+};
+
+// A value handed back to the VM.
+struct OutValue {
+    enum class Kind : std::uint8_t {
+        kUnset,
+        kNone,
+        kTensor,
+        kInt,
+        kBool,
+        kFloat,
+        kString,
+        kList,
+        kFunction,
+        kArgument
+    } kind = Kind::kUnset;
+    TensorRef tensor;     // kTensor: a view of `buffer`
+    Slot slot = kNoSlot;  // kInt, kBool, kFloat: frame slot (float: bits)
+    std::uint32_t argument =
+        0;  // kArgument: exactly live value `argument` of the entry; kTensor on an argument's buffer: a view of it
+    std::string text;
+    std::vector<OutValue> elements;
+};
+
+struct Move {
+    BufferSlot from, to;
+};
+struct SlotMove {
+    Slot from, to;
+};
+// Moves happen in parallel (all sources are read first).
+struct Jump {
+    std::uint32_t block = 0;
+    std::vector<Move> buffers;
+    std::vector<SlotMove> slots;
+};
+
+struct Exit {
+    std::int32_t pc = 0;
+    std::vector<OutValue> locals;
+    std::vector<OutValue> stack;
+    std::string reason;
+};
+
+struct Terminator {
+    enum class Kind : std::uint8_t { kJump, kBranch, kReturn, kExit } kind = Kind::kReturn;
+    Slot condition = kNoSlot;      // kBranch: non-zero takes jumps[0]
+    bool float_condition = false;  // the slot holds double bits
+    std::vector<Jump> jumps;
+    std::vector<OutValue> values;  // kReturn
+    std::uint32_t exit = 0;
+};
+
+// One buffer of the memory plan, for listings and the planner's test.
+struct Planned {
+    BufferSlot buffer;
+    Slot bytes;   // size of the buffer
+    Slot offset;  // offset in the block's arena
+    std::uint32_t first_step, last_step;
+};
+
+struct Block {
+    FrameProgram frame;          // run at block entry
+    std::vector<Planned> arena;  // buffers in the arena
+    Slot arena_bytes = kNoSlot;  // kNoSlot: no arena
+    std::vector<Step> steps;
+    Terminator terminator;
+    bool loop_head = false;
+};
+
+struct KernelSlot {
+    loopir::Kernel ir;
+    runtime::KernelRef handle;  // set by the driver
+    loopir::Traffic traffic;
+};
+
+// How a buffer slot of the entry is set.
+struct BufferSource {
+    enum class Kind : std::uint8_t { kNone, kArgument, kWeight, kPackedWeight } kind = Kind::kNone;
+    std::uint32_t index =
+        0;  // live value (flattened tensors of the signature, in order) / Module weight / Executable::packed
+};
+
+// A weight packed for a contraction's right side at compile time: element (k, n) lies at offset + k*row_stride +
+// n*col_stride of the weight.
+struct PackedWeight {
+    std::uint32_t weight = 0;
+    std::int64_t k = 0, n = 0, row_stride = 0, col_stride = 0, offset = 0;
+    DType dtype = DType::kF32;
+    std::shared_ptr<const void> data;  // set by the driver; buffer address is data.get()
+    std::size_t bytes = 0;
+};
+
+struct Executable {
+    std::string function;
+    std::int32_t pc = 0;
+    Signature signature;
+
+    std::uint32_t frame_slots = 0;  // total
+    std::uint32_t buffer_slots = 0;
+    FrameProgram guard_frame;              // slots that guards read, from the call frame
+    std::vector<Check> guards;             // the symbolic rung; empty: always true
+    std::vector<std::string> guard_texts;  // one per guard
+
+    std::vector<BufferSource> sources;  // one per buffer slot; kNone for those set by the tape
+    std::vector<PackedWeight> packed;
+    std::vector<KernelSlot> kernels;
+    std::vector<Launch> launches;
+    std::vector<FrameProgram> frames;
+    std::vector<Check> checks;
+    std::vector<Failure> failures;
+    std::vector<Block> blocks;
+    std::vector<Exit> exits;
+    std::uint32_t op_count = 0;  // registry ops compiled into it (for the fallback rate)
+    bool writes_arguments = false;
+    std::vector<std::string> events;  // for explain
+    std::string listing;              // the specialised program, printed
+};
+
+std::string print(const Executable& executable);
+// Promises: every index is in range; every slot and buffer is written before it is read on every path; X3.
+Expected<void> verify(const Executable& executable);
+
+// Evaluates guards over a call frame. `scratch` has frame_slots elements and begins with the call frame.
+bool guards_hold(const Executable& executable, std::int64_t* scratch);
+// False on overflow or zero divisor.
+bool run_frame(const FrameProgram& program, std::int64_t* frame);
+bool check_holds(const Check& check, const std::int64_t* frame);
+
+}  // namespace flexor::executable

@@ -1,0 +1,60 @@
+#pragma once
+// Signature and call frame of an entry: what is compared before any guard runs.
+//
+// The call frame is fixed by the signature. Live values in order contribute:
+//   tensor      sizes[rank], strides[rank]
+//   int, bool   the value        float  the bits of the double (not part of the exact key)
+//   list        the frame of its elements, in order
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "flexor/tensor.h"
+#include "types/layout.h"
+
+namespace flexor::executable {
+
+enum class LiveKind : std::uint8_t {
+    kUnset,
+    kNone,
+    kTensor,
+    kInt,
+    kBool,
+    kFloat,
+    kString,
+    kList,
+    kFunction,
+    kForeign,
+    kDynamic
+};
+
+struct LiveSignature {
+    LiveKind kind = LiveKind::kUnset;
+    // kTensor
+    DType dtype = DType::kF32;
+    std::uint8_t rank = 0;
+    Device device;
+    types::LayoutClass layout;
+    std::uint8_t alignment =
+        0;  // log2 of the data pointer's alignment in bytes, capped at 6; below log2(element size) counts as misaligned
+    std::uint8_t alias_group = 0;  // 0: shares memory with no other argument; else the group's number, by first
+                                   // appearance (only if the function writes)
+    bool exact_alias = false;      // the group's members all have the same address, sizes and strides
+    std::string text;              // kString: the value; kFunction: the name
+    std::vector<LiveSignature> elements;
+    friend bool operator==(const LiveSignature&, const LiveSignature&) = default;
+};
+
+struct Signature {
+    std::vector<LiveSignature> values;  // locals, then stack
+    std::uint32_t local_count = 0;
+    friend bool operator==(const Signature&, const Signature&) = default;
+    std::uint64_t hash() const;
+    std::uint32_t frame_size() const;
+};
+
+std::uint32_t frame_size(const LiveSignature& value);
+std::string to_string(const LiveSignature& value);  // "f32 r3 cpu contiguous align64"
+std::string to_string(const Signature& signature);
+
+}  // namespace flexor::executable

@@ -1,0 +1,156 @@
+#pragma once
+// The specialised program of one region: typed registers in basic blocks, over symbols of one ShapeEnv.
+//
+// Laws
+//  S1  Every register has one definition (SSA); blocks take arguments. Integers are not registers: they are Dims.
+//  S2  A view is a register whose type carries its geometry and whose `root` is the register that owns the memory;
+//  aliasing is explicit. S3  Instructions run in order where effects say so: a write (Effects::kWritesFirst) is ordered
+//  against every access of the same root or of a root
+//      that the signature says may overlap.
+//  S4  A check stands where eager would raise. Guards stand in `guards` and hold for every run of the program.
+//  S5  Symbols 0..entry_symbols-1 are read from the call frame; others are defined by block parameters, by kReadInt or
+//  by data-dependent results.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ops/op_def.h"
+#include "types/attr.h"
+#include "types/shape_env.h"
+#include "types/tensor_type.h"
+
+namespace flexor::specialised {
+
+using types::Dim;
+using types::SymbolId;
+
+using Reg = std::uint32_t;
+inline constexpr Reg kNoReg = ~Reg{0};
+
+// A register holds a tensor, or a run-time scalar (rank 0, strength kScalar) that lives in a frame slot.
+struct Register {
+    ops::ArgType type;
+    Reg root = kNoReg;  // register that owns the memory; itself unless a view
+    std::string name;   // of the local, for listings; may be empty
+};
+
+struct ConstScalar {
+    std::variant<bool, std::int64_t, double> value;
+};
+
+enum class InstKind : std::uint8_t {
+    kOp,         // registry op
+    kArgument,   // result is live value `index` of the region's entry
+    kWeight,     // result is Module weight `index`
+    kConst,      // result is `constant`, a weak scalar
+    kDimScalar,  // result is the integer `dim` as a weak scalar
+    kReadInt,    // operand: one-element integer or bool tensor; defines symbol `symbol`
+    kReadFloat,  // operand: one-element floating tensor; result is a run-time scalar
+    kCheck,      // `requirement` must hold here; raises the op's constraint
+    kAssert,     // operand scalar or tensor (or `requirement`) must be true; raises `text`
+};
+
+struct Inst {
+    InstKind kind = InstKind::kOp;
+    const ops::OpDef* op = nullptr;
+    std::vector<Reg> operands;  // kNoReg: optional operand given as none
+    std::vector<Reg> results;
+    types::Attrs attrs;       // Dims over the program's symbols; checked, without OperandRef
+    ops::DTypes dtypes;       // kOp
+    std::uint32_t index = 0;  // kArgument, kWeight
+    std::optional<ConstScalar> constant;
+    Dim dim = 0;
+    SymbolId symbol = 0;
+    std::optional<ops::Requirement> requirement;
+    std::string text;
+    std::int32_t pc = 0;
+    std::int32_t line = 0;
+};
+
+// A value of the VM at a safe point or a return.
+struct LiveValue {
+    enum class Kind : std::uint8_t {
+        kUnset,
+        kNone,
+        kReg,
+        kInt,
+        kBool,
+        kFloat,
+        kString,
+        kList,
+        kFunction
+    } kind = Kind::kUnset;
+    Reg reg = kNoReg;                 // kReg
+    Dim integer = 0;                  // kInt
+    bool boolean = false;             // kBool (constant)
+    double real = 0;                  // kFloat (constant); run-time floats and bools are kReg
+    std::string text;                 // kString, kFunction
+    std::vector<LiveValue> elements;  // kList
+};
+
+struct Target {
+    std::uint32_t block = 0;
+    std::vector<Reg> args;     // one per Block::params
+    std::vector<Dim> symbols;  // one per Block::symbols
+};
+
+// Where the region stops: values go back to the VM frame, which goes on at pc.
+struct Exit {
+    std::int32_t pc = 0;
+    std::vector<LiveValue> locals;
+    std::vector<LiveValue> stack;
+    std::string reason;  // why the region ends here, "" for a planned safe point
+};
+
+// A condition of a branch: a scalar or one-element tensor register, or a relation of dims.
+struct Condition {
+    Reg reg = kNoReg;
+    std::optional<ops::Requirement> relation;
+    bool negated = false;
+};
+
+struct Terminator {
+    enum class Kind : std::uint8_t { kJump, kBranch, kReturn, kExit } kind = Kind::kReturn;
+    Condition condition;  // kBranch: targets[0] if true, targets[1] if false
+    std::vector<Target> targets;
+    std::vector<LiveValue> values;  // kReturn
+    std::uint32_t exit = 0;         // kExit: index into Program::exits
+};
+
+struct Block {
+    std::vector<Reg> params;
+    std::vector<SymbolId> symbols;  // integers carried by the block
+    std::vector<Inst> insts;
+    Terminator terminator;
+    bool loop_head = false;
+};
+
+// How a symbol of the entry is read from the call frame (executable/signature.h fixes the frame's layout).
+struct EntrySymbol {
+    SymbolId symbol;
+    std::uint32_t slot;
+};
+
+struct Program {
+    std::string function;
+    std::int32_t pc = 0;
+    types::ShapeEnv env;
+    std::vector<EntrySymbol> entry_symbols;
+    std::vector<ops::Requirement> guards;  // Kind::kGuard, over entry symbols only
+    std::vector<Register> registers;
+    std::vector<Block> blocks;  // block 0 is the entry and has no params
+    std::vector<Exit> exits;
+    std::vector<std::string> events;  // decisions for `explain`: branches decided by facts, guards proposed, FROZEN
+    std::vector<bool> may_overlap;    // n*n over arguments: the signature's alias groups (empty: nothing is written)
+    std::uint32_t argument_count = 0;
+};
+
+std::string print(const Program& program);
+// Promises: every register is defined once and dominates its uses; block argument counts and types fit; symbols are
+// defined before use; attrs checked; views name a root; guards use entry symbols only.
+Expected<void> verify(const Program& program);
+
+}  // namespace flexor::specialised
