@@ -68,14 +68,10 @@ std::string diagnostic_code(DiagnosticId id) {
 
 std::string_view to_string(DiagnosticKind kind) {
     switch (kind) {
-        case DiagnosticKind::kUserError:
-            return "user error";
-        case DiagnosticKind::kLimit:
-            return "limit";
-        case DiagnosticKind::kNotSupported:
-            return "not supported";
-        case DiagnosticKind::kBug:
-            return "bug";
+        case DiagnosticKind::kUserError: return "user error";
+        case DiagnosticKind::kLimit: return "limit";
+        case DiagnosticKind::kNotSupported: return "not supported";
+        case DiagnosticKind::kBug: return "bug";
     }
     FLEXOR_UNREACHABLE();
 }
@@ -90,14 +86,10 @@ std::string_view Diagnostic::sentence() const { return support::row_of(id_).sent
 
 DiagnosticKind Diagnostic::kind() const {
     switch (static_cast<int>(id_) / 100) {
-        case 6:
-            return DiagnosticKind::kLimit;
-        case 7:
-            return DiagnosticKind::kNotSupported;
-        case 9:
-            return DiagnosticKind::kBug;
-        default:
-            return DiagnosticKind::kUserError;
+        case 6: return DiagnosticKind::kLimit;
+        case 7: return DiagnosticKind::kNotSupported;
+        case 9: return DiagnosticKind::kBug;
+        default: return DiagnosticKind::kUserError;
     }
 }
 

@@ -69,18 +69,10 @@ std::string quote(std::string_view text) {
     for (const char c : text) {
         const auto byte = static_cast<unsigned char>(c);
         switch (c) {
-            case '\n':
-                out += "\\n";
-                break;
-            case '\t':
-                out += "\\t";
-                break;
-            case '"':
-                out += "\\\"";
-                break;
-            case '\\':
-                out += "\\\\";
-                break;
+            case '\n': out += "\\n"; break;
+            case '\t': out += "\\t"; break;
+            case '"': out += "\\\""; break;
+            case '\\': out += "\\\\"; break;
             default:
                 if (byte < 0x20 || byte == 0x7f) {
                     out.append("\\x").append(1, kHex[byte >> 4]).append(1, kHex[byte & 15]);
@@ -104,18 +96,10 @@ std::optional<std::string> unquote(std::string_view text) {
         }
         if (++i == text.size()) return std::nullopt;
         switch (text[i]) {
-            case 'n':
-                out += '\n';
-                break;
-            case 't':
-                out += '\t';
-                break;
-            case '"':
-                out += '"';
-                break;
-            case '\\':
-                out += '\\';
-                break;
+            case 'n': out += '\n'; break;
+            case 't': out += '\t'; break;
+            case '"': out += '"'; break;
+            case '\\': out += '\\'; break;
             case 'x': {
                 if (i + 2 >= text.size()) return std::nullopt;
                 const int high = hex_digit(text[i + 1]);
@@ -125,8 +109,7 @@ std::optional<std::string> unquote(std::string_view text) {
                 i += 2;
                 break;
             }
-            default:
-                return std::nullopt;
+            default: return std::nullopt;
         }
     }
     return out;

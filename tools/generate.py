@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Writes what the docs take from tables: docs/reference/*.md and the layer table of ARCHITECTURE.md.
+
+    tools/generate.py           writes the files that are out of date
+    tools/generate.py --check   writes nothing, names the files that are out of date, exits 1 if there are any
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import check_diagnostics
+import check_layers
+
+ROOT = Path(__file__).resolve().parent.parent
+BEGIN = "<!-- generated: {} -->"
+END = "<!-- end -->"
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def families() -> dict[int, tuple[str, str, str]]:
+    """Hundred -> (what, kind, Python exception), from the comment at the head of diagnostics.def."""
+    text = (ROOT / "src/support/diagnostics.def").read_text()
+    found = re.findall(r"^//\s+(\d)xx\s{2,}(.+?)\s{2,}(.+?)\s{2,}(.+)$", text, re.MULTILINE)
+    return {int(hundred): (what, kind, python) for hundred, what, kind, python in found}
+
+
+def diagnostics_page() -> str:
+    text = ["# Diagnostics\n", "Every refusal has a stable number. The hundred gives the kind and the Python exception.\n"]
+    for hundred, (what, kind, python) in families().items():
+        rows = [[f"`E{n:04d}`", f"`{name}`", sentence] for n, name, sentence in check_diagnostics.rows() if n // 100 == hundred]
+        text.append(f"## {hundred}xx: {what}\n\n{kind[0].upper() + kind[1:]}; `{python}` in Python.\n")
+        text.append(table(["number", "name", "sentence"], rows))
+    return "\n".join(text)
+
+
+def opcodes_page() -> str:
+    source = (ROOT / "src/bytecode/opcodes.def").read_text()
+    rows = re.findall(r'^X\(k(\w+), (\d+), k(\w+), (-?\d+), (-?\d+), (\d+), "((?:[^"\\]|\\.)+)"\)', source, re.MULTILINE)
+
+    def effect(pops: str, pushes: str) -> str:
+        return " → ".join("by operand" if count == "-1" else count for count in (pops, pushes))
+
+    def flags(bits: int) -> str:
+        names = ["ends a block", "has a target", "safe point after it"]
+        return ", ".join(name for bit, name in enumerate(names) if bits >> bit & 1)
+
+    body = [
+        [number, f"`{mnemonic(name)}`", "" if operand == "None" else operand.lower(), effect(pops, pushes), flags(int(bits)), text]
+        for name, number, operand, pops, pushes, bits, text in rows
+    ]
+    return (
+        "# Opcodes\n\nThe instructions of the stack machine, from `src/bytecode/opcodes.def`. A tensor op is not an opcode: "
+        "`CALL_OP` names a registry entry.\n\n" + table(["number", "mnemonic", "operand", "pops → pushes", "flags", "meaning"], body)
+    )
+
+
+def mnemonic(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
+
+
+def layer_table() -> str:
+    layers = check_layers.read_layers(ROOT / "tools/layers.txt")
+    rows = []
+    for name, folder in layers.folders.items():
+        level = f"noun {folder.level}" if folder.kind == "noun" else "verb"
+        rows.append([f"`{name}`", level, " ".join(folder.allowed) or "nothing"])
+    return table(["folder", "kind", "may include"], rows)
+
+
+def outputs() -> dict[Path, str]:
+    note = "<!-- Written by tools/generate.py; edit the source named in the text. -->\n"
+    pages = {
+        ROOT / "docs/reference/diagnostics.md": note + diagnostics_page(),
+        ROOT / "docs/reference/opcodes.md": note + opcodes_page(),
+    }
+    architecture = ROOT / "ARCHITECTURE.md"
+    text = architecture.read_text()
+    begin = BEGIN.format("layers")
+    head, found, rest = text.partition(begin)
+    if not found or END not in rest:
+        sys.exit("ARCHITECTURE.md: no place for the layer table")
+    pages[architecture] = head + begin + "\n" + layer_table() + END + rest.partition(END)[2]
+    return pages
+
+
+def main() -> int:
+    check = "--check" in sys.argv[1:]
+    stale = [(path, text) for path, text in outputs().items() if not path.exists() or path.read_text() != text]
+    for path, text in stale:
+        print(f"{path.relative_to(ROOT)}: {'out of date; run tools/generate.py' if check else 'written'}")
+        if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
