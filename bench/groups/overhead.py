@@ -1,0 +1,43 @@
+"""Call overhead: add → relu → sum on [4, 8], where the work itself is a few nanoseconds. Python with NumPy and torch, and C++."""
+
+import json
+import subprocess
+
+from .. import counters, native
+from ..rows import measured, timed
+
+ENGINES = ("flexor", "flexor-torch", "torch-eager", "torch-compile", "torch-compile-dynamic", "onnxruntime", "onnxruntime-iobinding", "numpy")
+SHAPE = {"P": 4, "Q": 8}
+
+
+def run(context):
+    rows = []
+    with context.built(ENGINES, "tiny") as pool:
+        inner = 500 if context.quick else 2000
+        samples = context.interleaved(pool, "call overhead", "time", program="tiny", shape=SHAPE, warm=50, inner=inner)
+        rows += [timed("overhead", "python", e, "4x8", s) for e, s in samples.items()]
+        answer = pool.ask("flexor", "stats")
+        if answer:
+            for rung in ("exact", "symbolic"):
+                cost = counters.rung_cost_s(answer["stats"], rung)
+                if cost is not None:
+                    rows.append(measured("overhead", f"{rung} rung", "flexor", "4x8", cost, "s"))
+    if context.engines is None or "flexor-cpp" in context.engines:
+        context.step("call overhead: C++")
+        rows += _cpp(context)
+    return rows
+
+
+def _cpp(context):
+    """Rows printed by the C++ program, JSON lines {case, samples_s}."""
+    try:
+        program = native.call_overhead_program()
+    except native.NotBuilt as error:
+        context.note(str(error))
+        return []
+    done = subprocess.run([str(program)], capture_output=True, text=True)
+    if done.returncode:
+        context.note(f"flexor-cpp: {done.stderr.strip()[-300:]}")
+        return []
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    return [timed("overhead", line["case"], "flexor-cpp", line["shape"], line["samples_s"]) for line in lines]

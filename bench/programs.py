@@ -1,0 +1,41 @@
+"""What is measured: program name → input arrays for a shape, and the work that bounds its time from below."""
+
+import numpy as np
+
+DIM, BATCH = 768, 8
+SWEEP_SEED = 1
+
+
+def _normal(seed, *shape):
+    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+
+
+def inputs(program, shape):
+    """Input arrays of `program`; `shape` holds S, or P and Q for the matrix form. The same shape gives the same values everywhere."""
+    length = shape.get("S", 0)
+    batch = shape.get("B", BATCH)
+    if program == "tiny":
+        return [_normal(seed, shape["P"], shape["Q"]) for seed in (1, 2)]
+    if program == "add_relu_sum":
+        return [_normal(2 * length + seed, batch, length, DIM) for seed in (0, 1)]
+    if program in ("relu_sum", "chain", "encoder", "encoder12"):
+        return [_normal(length, batch, length, DIM)]
+    if program == "minilm":
+        return [np.random.default_rng(length).integers(1000, 30000, (shape.get("B", 1), length))]
+    raise ValueError(f"unknown program {program!r}")
+
+
+def encoder_flops(batch, length, dim=DIM, ffn=4 * DIM):
+    """Multiply-adds counted as two, contractions only."""
+    tokens = batch * length
+    return 2 * tokens * dim * (4 * dim + 2 * ffn) + 4 * batch * length * length * dim
+
+
+def sweep_lengths(count=20, low=32, high=256, seed=SWEEP_SEED):
+    """`count` lengths drawn from [low, high] with repetition, the same on every machine."""
+    return [int(s) for s in np.random.default_rng(seed).integers(low, high + 1, count)]
+
+
+def distinct_lengths(count, low=32, high=256, seed=SWEEP_SEED):
+    """`count` different lengths from [low, high] in random order."""
+    return [int(s) for s in np.random.default_rng(seed).permutation(np.arange(low, high + 1))[:count]]
