@@ -1,0 +1,109 @@
+#pragma once
+// Session: runs Modules. Holds compiled entries, the buffer pool, hooks and telemetry. Thread-safe: any number of
+// threads may call any function at any time; calls share entries and never wait for each other, except for a
+// compilation that both need.
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flexor/error.h"
+#include "flexor/export.h"
+#include "flexor/module.h"
+#include "flexor/telemetry.h"
+#include "flexor/tensor.h"
+#include "flexor/value.h"
+
+namespace flexor {
+
+struct SessionOptions {
+    bool compile = true;         // false: interpreter only
+    bool exact_only = false;     // no symbols: one entry per exact shape (the "before" of the classic experiment)
+    bool deterministic = false;  // pins one tier
+    int threads = 0;             // 0: leave the process's thread count as it is
+    std::uint64_t soft_limit = std::uint64_t{256} << 20;  // bytes of pool memory kept and reused; 0: none
+    std::uint64_t hard_limit = 0;                         // bytes that pool memory never exceeds; 0: none
+    std::uint32_t exact_capacity = 512;   // exact records per region and thread, least recently used go first
+    std::uint32_t entry_capacity = 64;    // entries per region and signature (FROZEN versions), likewise
+    std::uint32_t max_call_depth = 1000;  // nested function calls
+    bool poison = false;                  // stress: pool memory is filled with NaN patterns when handed out
+};
+
+// Where results live. Called for every fresh tensor result with its final geometry; the tensor returned must have that
+// dtype, sizes and strides (dense, from offset 0). An undefined tensor: allocation failed.
+struct OutputAllocator {
+    Tensor (*allocate)(void* context, DType dtype, std::span<const std::int64_t> sizes,
+                       std::span<const std::int64_t> strides) = nullptr;
+    void* context = nullptr;
+};
+
+struct CallOptions {
+    OutputAllocator allocator;  // null: Tensor::empty
+    // Asked now and then in loops, from the calling thread; true stops the run with Interrupted.
+    bool (*should_stop)(void* context) = nullptr;
+    void* stop_context = nullptr;
+};
+
+// A function of the host that CALL_FOREIGN reaches by name.
+using ForeignFunction = std::function<Expected<Value>(std::span<const Value> arguments)>;
+
+class FLEXOR_API Session {
+public:
+    explicit Session(SessionOptions options = {});
+    ~Session();
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    // Runs "main", or the named function.
+    Expected<std::vector<Value>> run(const Module& module, std::span<const Value> arguments,
+                                     const CallOptions& call = {});
+    Expected<std::vector<Value>> run(const Module& module, std::initializer_list<Value> arguments,
+                                     const CallOptions& call = {});
+    Expected<std::vector<Value>> run_function(const Module& module, std::string_view function,
+                                              std::span<const Value> arguments, const CallOptions& call = {});
+    // The call path without a name look-up: `function` is an index from function_index; `results` is cleared and
+    // filled, and keeps its memory from call to call.
+    Expected<void> run_into(const Module& module, std::int32_t function, std::span<const Value> arguments,
+                            std::vector<Value>& results, const CallOptions& call = {});
+    static std::int32_t function_index(const Module& module, std::string_view function);  // -1: none
+
+    // Makes a host function (or a foreign value) reachable under a name. Binding a name again replaces it.
+    void bind(std::string name, ForeignFunction function);
+    void bind_value(std::string name, Value value);
+
+    // Runs the program once and tells the five steps (load, symbolise, match guards, specialise, generate and register)
+    // with the reason of each, then the specialised listing, the kernels and the executable of every region met.
+    Expected<std::string> explain(const Module& module, std::span<const Value> arguments,
+                                  std::string_view function = "main");
+    // The same with sizes picked from the declared ranges.
+    Expected<std::string> explain(const Module& module, std::string_view function = "main");
+    // Arguments of a function with sizes from the declared ranges and fixed contents.
+    static Expected<std::vector<Value>> example_arguments(const Module& module, std::string_view function = "main");
+
+    Stats stats() const;
+    std::vector<Event> events(std::uint64_t after_sequence = 0) const;  // those still in the ring
+    void reset_stats();
+    std::string dashboard() const { return to_text(stats()); }
+
+    // Stops every run that is under way, at its next loop head or launch, with Interrupted. Async-signal-safe.
+    void interrupt() noexcept;
+    // Gives idle pool memory back to the system; returns the bytes.
+    std::uint64_t trim();
+    // Drops compiled entries (all, or of one module).
+    void clear_cache();
+
+    const SessionOptions& options() const;
+    static bool has_code_generator();  // false in a build without one
+    static Session& default_session();
+
+    struct Impl;
+
+private:
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace flexor
