@@ -12,6 +12,7 @@
 
 #include "flexor/tensor.h"
 #include "loopir/kernel.h"
+#include "support/diagnostic.h"
 #include "support/expected.h"
 #include "types/attr.h"
 #include "types/shape_env.h"
@@ -58,6 +59,15 @@ struct ArgType {
     types::Strength strength = types::Strength::kTensor;
 };
 
+// A numbered constraint (its place in OpDef::constraints counts from 1: C1, C2, ...), with the id of the refusal and
+// the operand to blame (-1: none in particular).
+struct Constraint {
+    std::string_view text;
+    DiagnosticId id = DiagnosticId::kShapeMismatch;
+    int operand = -1;
+    operator std::string_view() const { return text; }  // NOLINT: implicit on purpose
+};
+
 // ---------------------------------------------------------------- type rules
 
 struct DTypes {
@@ -82,11 +92,17 @@ struct Requirement {
 // What a shape rule works with. Symbolic and concrete run the same rule: on constants every question is answered at
 // once.
 //
-//  require_*   states a constraint. Proven: nothing. Refuted: false, and failure() holds the constraint. Unknown:
-//  recorded as a check. decide_*    asks a question whose answer changes the result (view or copy). Proven or refuted:
-//  that. Unknown: answered by the hints of the
-//              call at hand and recorded as a guard; without a hint the answer is false and nothing is recorded, so
-//              false must be the safe answer.
+//  require_*  states a constraint. Proven: nothing. Refuted: false, and failed_requirement() holds it. Unknown:
+//  recorded
+//             as a check. A check holds only where it stands, so it is not assumed in the environment; the caller may
+//             assume it for what it dominates.
+//  decide_*   asks a question whose answer changes the result (view or copy). Proven or refuted: that. Unknown:
+//  answered
+//             by the hints of the call at hand, recorded as a guard and assumed in the environment; without a hint, or
+//             when guards are not allowed, the answer is false and nothing is recorded, so false must be the safe
+//             answer.
+//  settle_eq  as decide_eq where no answer is safe (the rank of the result depends on it): the answer is recorded as a
+//             guard in every case; without a hint it is false.
 class ShapeContext {
 public:
     ShapeContext(std::span<const ArgType> args, const Attrs& attrs, ShapeEnv& env,
@@ -104,6 +120,8 @@ public:
     bool fail(
         int constraint);  // refutes a constraint that is not a relation of dims (rank, attribute value); returns false
     bool decide_eq(const Dim& a, const Dim& b);
+    bool decide_le(const Dim& a, const Dim& b);
+    bool settle_eq(const Dim& a, const Dim& b);
     // Result dim of a broadcast pair; requires a == b or one of them 1. Equal by hint: proposes the guard a == b (one
     // family for the common case); when guards are not allowed (they failed before) the result is the broadcast
     // expression and strides become run-time values.
@@ -114,6 +132,9 @@ public:
     const Requirement& failed_requirement() const { return failure_; }
 
 private:
+    bool require(Relation relation, const Dim& a, const Dim& b, int constraint, bool or_one);
+    bool decide(Relation relation, const Dim& a, const Dim& b, bool must);
+
     std::span<const ArgType> args_;
     const Attrs& attrs_;
     ShapeEnv& env_;
@@ -125,7 +146,7 @@ private:
 
 struct ShapeResult {
     std::vector<Dim> sizes;
-    // Views only: geometry relative to operand `view_of`, offset in elements added to the operand's offset.
+    // Views: geometry relative to operand `view_of`, offset in elements added to the operand's offset.
     int view_of = -1;
     std::vector<Dim> strides;
     Dim offset = 0;
@@ -146,6 +167,7 @@ enum class Layout : std::uint8_t {
     kElementwise,  // as torch's TensorIterator: the common dense permutation of the operands, else contiguous
     kLikeFirst,    // dense in the order of operand 0's strides
     kView,         // given by the shape rule
+    kGiven,        // fresh memory with the strides that the shape rule gives
 };
 enum class Fusion : std::uint8_t {
     kMap,
@@ -163,7 +185,7 @@ enum class Fusion : std::uint8_t {
 // ---------------------------------------------------------------- lowering
 
 // kMap: the scalar expression of one element. Operands arrive converted to DTypes::operands (f16/bf16 widened to f32);
-// the result is converted back.
+// the result is converted back. An optional operand given as none is kNoNode.
 using MapLower = loopir::NodeId (*)(loopir::BodyBuilder& body, std::span<const loopir::NodeId> args,
                                     const Attrs& attrs);
 
@@ -240,6 +262,7 @@ using Reference = Expected<void> (*)(ReferenceContext& context);
 
 struct SampleInput {
     std::vector<std::int64_t> sizes;
+    // kNormal: both signs, integers in -5..5 (unsigned 0..10); kPositive: >= 0.25, integers 1..6; kUnit: [0, 1).
     enum class Fill : std::uint8_t { kNormal, kPositive, kUnit, kIndex, kBool, kNone, kScalar } fill = Fill::kNormal;
     double value = 0;            // kIndex: exclusive bound; kScalar: the value
     std::optional<DType> dtype;  // fixed dtype (indices, masks), else the dtype under test
@@ -261,7 +284,7 @@ struct Names {
 struct OpDef {
     Required<std::string_view> name;
     Required<std::string_view> summary;
-    Required<std::span<const std::string_view>> constraints;  // texts of C1, C2, ...
+    Required<std::span<const Constraint>> constraints;  // C1, C2, ...
     Required<std::span<const OperandSpec>> operands;
     Required<std::span<const AttrSpec>> attrs;
     Required<DTypeRule> dtype;
