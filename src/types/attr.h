@@ -1,5 +1,7 @@
 #pragma once
 // Attribute values of ops: what stands between the braces of CALL_OP. Integers may be symbolic.
+#include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,7 +39,7 @@ enum class AttrKind : std::uint8_t {
 class Attrs {
 public:
     Attrs() = default;
-    Attrs(std::initializer_list<std::pair<std::string, AttrValue>> items) : items_(items) {}
+    Attrs(std::initializer_list<std::pair<std::string, AttrValue>> items);
     const AttrValue* find(std::string_view name) const;
     void set(std::string name, AttrValue value);  // keeps items sorted by name
     const std::vector<std::pair<std::string, AttrValue>>& items() const { return items_; }
@@ -56,7 +58,9 @@ private:
     std::vector<std::pair<std::string, AttrValue>> items_;
 };
 
-// "axes=[-1], keepdim=false" in name order; `name` spells symbols.
+// "none", "true", "2*S", "1.5", "\"text\"", "f32", "[1, S]", "$2" (the operand of that index); `name` spells symbols.
+std::string to_string(const AttrValue& value, const std::function<std::string(SymbolId)>& name);
+// "axes=[-1], keepdim=false" in name order.
 std::string to_string(const Attrs& attrs, const std::function<std::string(SymbolId)>& name);
 
 }  // namespace flexor::types

@@ -4,10 +4,12 @@
 //
 // Laws
 //  D1  Arithmetic never wraps: a constant fold that would overflow stays an expression, and evaluation reports
-//  kOverflow. D2  Canonical form: + is a flattened sum of (coefficient x product of atoms) sorted by a fixed order,
-//  plus a constant.
-//      Atoms are symbols and the non-polynomial operators. a - b is a + (-1) * b.
-//  D3  floor_div and mod have Python sign semantics, trunc_div C semantics; a zero divisor is reported at evaluation.
+//      kOverflow (of a sum or product, when the exact result does not fit; a factor 0 makes a product 0).
+//  D2  Canonical form: + is a flattened sum of (coefficient x product of atoms) sorted by a fixed order, plus a
+//      constant. Atoms are symbols and the non-polynomial operators. a - b is a + (-1) * b. What would overflow, or
+//      would not be short when multiplied out, is kept as it is and counts as an atom.
+//  D3  floor_div and mod have Python sign semantics, trunc_div C semantics; a zero divisor is reported at evaluation. A
+//      divisor that cancels ((B*S) // B is S) is taken to be nonzero: the rule that divides requires that.
 //  D4  broadcast(a, b) = (a == 1 ? b : a). It says nothing of compatibility; the shape rule requires that.
 #include <cstdint>
 #include <functional>
@@ -57,12 +59,14 @@ public:
     static Dim min(const Dim& a, const Dim& b);
     static Dim max(const Dim& a, const Dim& b);
     static Dim broadcast(const Dim& a, const Dim& b);
+    // The operator applied to its operands; not for kConstant and kSymbol.
+    static Dim rebuild(DimOp op, std::span<const Dim> operands);
 
     Evaluated evaluate(std::span<const std::int64_t> symbol_values) const;         // indexed by SymbolId
     Dim substitute(const std::function<const Dim*(SymbolId)>& replacement) const;  // null: keep
     void collect_symbols(std::vector<SymbolId>& out) const;                        // appends, without duplicates
 
-    // "2*S+1", "B*S//4"; `name` gives the spelling of a symbol.
+    // "2*S+1", "B*S//4", "max(S, T-1)"; `name` gives the spelling of a symbol.
     std::string to_string(const std::function<std::string(SymbolId)>& name) const;
 
 private:
@@ -75,6 +79,7 @@ private:
 };
 
 Dim product(std::span<const Dim> dims);  // 1 for none
+// Row-major; as in the frameworks, a constant size 0 counts as 1.
 std::vector<Dim> contiguous_strides(std::span<const Dim> sizes);
 
 }  // namespace flexor::types
