@@ -30,6 +30,11 @@ if(FLEXOR_SANITIZE)
   target_link_options(flexor_options INTERFACE -fsanitize=${FLEXOR_SANITIZE})
 endif()
 
+if(FLEXOR_BUILD_FUZZERS)
+  # Coverage of the whole library steers the fuzzer; fuzz/ adds its main.
+  target_compile_options(flexor_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
 find_program(FLEXOR_MOLD mold)
 find_program(FLEXOR_LLD NAMES ld.lld-19 ld.lld)
 if(FLEXOR_MOLD)
