@@ -1,0 +1,407 @@
+#include "codegen/cpu_llvm/gemm_tiles.h"
+
+#include <array>
+#include <mutex>
+#include <optional>
+
+#include "codegen/cpu_llvm/gemm_ir.h"
+#include "codegen/cpu_llvm/host.h"
+#include "codegen/cpu_llvm/jit.h"
+#include "support/diagnostic.h"
+
+namespace flexor::codegen::cpu_llvm {
+namespace {
+
+using runtime::GemmTiles;
+using runtime::kDotColumns;
+using runtime::kMaxDotRows;
+
+// How a dtype is computed on this host.
+struct Scheme {
+    Scheme(const Ir& ir_in, DType dtype_in) : ir(ir_in), dtype(dtype_in) {
+        const HostTarget& host = host_target();
+        pairs = dtype == DType::kBF16 && host.has_avx512bf16;
+        accumulator = dtype == DType::kF64 ? ir.f64 : ir.f32;
+        lanes = host.lanes(dtype == DType::kF64 ? 8 : 4);
+        // 16 vector registers carry 6 x 2 accumulators, 32 carry 8 x 3.
+        bool many_registers = host.has_avx512 || !host.is_x86;
+        rows = many_registers ? 8 : 6;
+        vectors = many_registers ? 3 : 2;
+        switch (dtype) {
+            case DType::kF64:
+                element = ir.f64;
+                break;
+            case DType::kF32:
+                element = ir.f32;
+                break;
+            case DType::kF16:
+                element = ir.f16;
+                break;
+            default:
+                element = ir.i16;
+                break;
+        }
+        a_element = pairs ? ir.i16 : accumulator;
+        align = dtype == DType::kF64 ? 8 : dtype == DType::kF32 ? 4 : 2;
+    }
+
+    // A vector of `element` as a vector of `accumulator`.
+    V widen(V value, int count) const {
+        if (dtype == DType::kF16) return LLVMBuildFPExt(ir.builder, value, Ir::vec(ir.f32, count), "");
+        if (dtype != DType::kBF16) return value;
+        Ty wide = Ir::vec(ir.i32, count);
+        V bits = LLVMBuildZExt(ir.builder, value, wide, "");
+        bits = LLVMBuildShl(ir.builder, bits, ir.splat(ir.int32(16), count), "");
+        return LLVMBuildBitCast(ir.builder, bits, Ir::vec(ir.f32, count), "");
+    }
+    V widen_scalar(V value) const {
+        if (dtype == DType::kF16) return LLVMBuildFPExt(ir.builder, value, ir.f32, "");
+        if (dtype != DType::kBF16) return value;
+        V bits = LLVMBuildShl(ir.builder, LLVMBuildZExt(ir.builder, value, ir.i32, ""), ir.int32(16), "");
+        return LLVMBuildBitCast(ir.builder, bits, ir.f32, "");
+    }
+
+    const Ir& ir;
+    DType dtype;
+    bool pairs;
+    Ty element, a_element, accumulator;
+    int lanes, rows, vectors;
+    unsigned align;
+};
+
+using Values = Ir::Values;
+
+// tile_<rows>_<vectors>: the sum over k runs in order, one fused multiply-add a step; nothing depends on where a row
+// stands in its tile, so a row's result does not depend on M.
+void emit_tile(const Scheme& s, int rows, int vectors) {
+    const Ir& ir = s.ir;
+    V f = ir.function("tile_" + std::to_string(rows) + "_" + std::to_string(vectors), ir.none,
+                      {ir.ptr, ir.i64, ir.ptr, ir.i64, ir.ptr, ir.i64, ir.i64, ir.i64});
+    V a = LLVMGetParam(f, 0), lda = LLVMGetParam(f, 1), b = LLVMGetParam(f, 2), ldb = LLVMGetParam(f, 3);
+    V c = LLVMGetParam(f, 4), ldc = LLVMGetParam(f, 5), k = LLVMGetParam(f, 6), accumulate = LLVMGetParam(f, 7);
+    Ty vector = Ir::vec(s.accumulator, s.lanes);
+    unsigned acc_align = s.dtype == DType::kF64 ? 8 : 4;
+    std::vector<V> a_rows;
+    for (int r = 0; r < rows; ++r) a_rows.push_back(ir.at(s.a_element, a, ir.mul(lda, ir.int64(r))));
+    Values acc(static_cast<size_t>(rows * vectors), LLVMConstNull(vector));
+    auto at = [&](int r, int v) { return static_cast<size_t>(r * vectors + v); };
+
+    // One step: k, or with pairs k and k+1 (`whole` false: only k exists).
+    auto step = [&](V i, Values sums, bool whole) {
+        std::vector<V> columns;
+        V row = ir.at(s.element, b, ir.mul(i, ldb));
+        for (int v = 0; v < vectors; ++v) {
+            if (s.pairs) {
+                Ty packed = Ir::vec(ir.bf16, 2 * s.lanes);
+                columns.push_back(ir.load(packed, ir.at(s.element, row, 2 * v * s.lanes), 4));
+            } else {
+                V value = ir.load(Ir::vec(s.element, s.lanes), ir.at(s.element, row, v * s.lanes), s.align);
+                columns.push_back(s.widen(value, s.lanes));
+            }
+        }
+        for (int r = 0; r < rows; ++r) {
+            V where = ir.at(s.a_element, a_rows[static_cast<size_t>(r)], i);
+            if (s.pairs) {
+                V pair = whole ? ir.load(ir.i32, where, 2)
+                               : LLVMBuildZExt(ir.builder, ir.load(ir.i16, where, 2), ir.i32, "");
+                V spread = LLVMBuildBitCast(ir.builder, ir.splat(pair, s.lanes), Ir::vec(ir.bf16, 2 * s.lanes), "");
+                for (int v = 0; v < vectors; ++v) {
+                    sums[at(r, v)] = ir.intrinsic("llvm.x86.avx512bf16.dpbf16ps.512", {},
+                                                  {sums[at(r, v)], spread, columns[static_cast<size_t>(v)]});
+                }
+            } else {
+                V spread = ir.splat(ir.load(s.a_element, where, acc_align), s.lanes);
+                for (int v = 0; v < vectors; ++v) {
+                    sums[at(r, v)] = ir.fma(spread, columns[static_cast<size_t>(v)], sums[at(r, v)]);
+                }
+            }
+        }
+        return sums;
+    };
+
+    int width = s.pairs ? 2 : 1;
+    int unroll = vectors == s.vectors ? 4 : 2;
+    V next = nullptr;
+    acc = ir.loop(
+        ir.int64(0), k, unroll * width, acc,
+        [&](V i, Values sums) {
+            for (int u = 0; u < unroll; ++u) sums = step(ir.add(i, ir.int64(u * width)), sums, true);
+            return sums;
+        },
+        &next);
+    acc = ir.loop(next, k, width, acc, [&](V i, Values sums) { return step(i, sums, true); }, &next);
+    if (s.pairs) {
+        acc = ir.loop(next, k, 1, acc, [&](V i, Values sums) { return step(i, sums, false); });
+    }
+
+    LLVMBasicBlockRef adds = ir.block(f, "adds"), sets = ir.block(f, "sets"), end = ir.block(f, "end");
+    LLVMBuildCondBr(ir.builder, ir.icmp(LLVMIntNE, accumulate, ir.int64(0)), adds, sets);
+    for (bool add : {true, false}) {
+        ir.position(add ? adds : sets);
+        for (int r = 0; r < rows; ++r) {
+            V row = ir.at(s.accumulator, c, ir.mul(ldc, ir.int64(r)));
+            for (int v = 0; v < vectors; ++v) {
+                V where = ir.at(s.accumulator, row, v * s.lanes);
+                V value = acc[at(r, v)];
+                if (add) value = ir.fadd(value, ir.load(vector, where, acc_align));
+                ir.store(value, where, acc_align);
+            }
+        }
+        LLVMBuildBr(ir.builder, end);
+    }
+    ir.position(end);
+    LLVMBuildRetVoid(ir.builder);
+}
+
+// dot_<rows>_<columns>: lane sums along k, added up at the end.
+void emit_dot(const Scheme& s, int rows, int columns) {
+    const Ir& ir = s.ir;
+    V f = ir.function("dot_" + std::to_string(rows) + "_" + std::to_string(columns), ir.none,
+                      {ir.ptr, ir.i64, ir.ptr, ir.i64, ir.ptr, ir.i64, ir.i64});
+    V a = LLVMGetParam(f, 0), lda = LLVMGetParam(f, 1), b = LLVMGetParam(f, 2), ldb = LLVMGetParam(f, 3);
+    V c = LLVMGetParam(f, 4), ldc = LLVMGetParam(f, 5), k = LLVMGetParam(f, 6);
+    unsigned acc_align = s.dtype == DType::kF64 ? 8 : 4;
+    bool a_is_raw = s.pairs;  // A holds elements of the dtype and is widened like B
+    auto row_of = [&](Ty type, V base, V stride, int r) { return ir.at(type, base, ir.mul(stride, ir.int64(r))); };
+    std::vector<V> a_rows, b_rows;
+    for (int r = 0; r < rows; ++r) a_rows.push_back(row_of(s.a_element, a, lda, r));
+    for (int j = 0; j < columns; ++j) b_rows.push_back(row_of(s.element, b, ldb, j));
+    auto at = [&](int r, int j) { return static_cast<size_t>(r * columns + j); };
+
+    auto step = [&](V i, Values sums, bool vector) {
+        auto load = [&](Ty element, V base, bool raw, unsigned align) {
+            V where = ir.at(element, base, i);
+            if (!vector) {
+                V value = ir.load(element, where, align);
+                return raw ? s.widen_scalar(value) : value;
+            }
+            V value = ir.load(Ir::vec(element, s.lanes), where, align);
+            return raw ? s.widen(value, s.lanes) : value;
+        };
+        std::vector<V> left;
+        for (V row : a_rows) left.push_back(load(s.a_element, row, a_is_raw, a_is_raw ? s.align : acc_align));
+        for (int j = 0; j < columns; ++j) {
+            V right = load(s.element, b_rows[static_cast<size_t>(j)], true, s.align);
+            for (int r = 0; r < rows; ++r) sums[at(r, j)] = ir.fma(left[static_cast<size_t>(r)], right, sums[at(r, j)]);
+        }
+        return sums;
+    };
+    Values acc(static_cast<size_t>(rows * columns), LLVMConstNull(Ir::vec(s.accumulator, s.lanes)));
+    V next = nullptr;
+    acc = ir.loop(ir.int64(0), k, s.lanes, acc, [&](V i, Values sums) { return step(i, sums, true); }, &next);
+    Values totals;
+    for (V sum : acc) {
+        for (int half = s.lanes / 2; half >= 1; half /= 2) {
+            std::vector<int> low, high;
+            for (int lane = 0; lane < half; ++lane) {
+                low.push_back(lane);
+                high.push_back(lane + half);
+            }
+            sum = ir.fadd(ir.shuffle(sum, sum, low), ir.shuffle(sum, sum, high));
+        }
+        totals.push_back(LLVMBuildExtractElement(ir.builder, sum, ir.int32(0), ""));
+    }
+    totals = ir.loop(next, k, 1, totals, [&](V i, Values sums) { return step(i, sums, false); });
+    for (int r = 0; r < rows; ++r) {
+        for (int j = 0; j < columns; ++j) {
+            V where = ir.at(s.accumulator, ir.at(s.accumulator, c, ir.mul(ldc, ir.int64(r))), j);
+            ir.store(totals[at(r, j)], where, acc_align);
+        }
+    }
+    LLVMBuildRetVoid(ir.builder);
+}
+
+// Transposes `lanes` vectors of `lanes` lanes by log2(lanes) rounds of pairwise interleaving.
+std::vector<V> transpose(const Ir& ir, std::vector<V> rows, int lanes) {
+    for (int distance = 1; distance < lanes; distance *= 2) {
+        std::vector<int> low, high;
+        for (int lane = 0; lane < lanes; ++lane) {
+            bool second = (lane & distance) != 0;
+            low.push_back(second ? lanes + (lane ^ distance) : lane);
+            high.push_back(second ? lanes + lane : (lane ^ distance));
+        }
+        std::vector<V> next(rows.size());
+        for (int r = 0; r < lanes; ++r) {
+            if (r & distance) continue;
+            V first = rows[static_cast<size_t>(r)], other = rows[static_cast<size_t>(r ^ distance)];
+            next[static_cast<size_t>(r)] = ir.shuffle(first, other, low);
+            next[static_cast<size_t>(r ^ distance)] = ir.shuffle(first, other, high);
+        }
+        rows = std::move(next);
+    }
+    return rows;
+}
+
+// pack_columns for elements of 4 bytes (floats, or bf16 pairs): square blocks of `lanes`, the rest one element at a
+// time.
+void emit_pack_columns(const Scheme& s) {
+    const Ir& ir = s.ir;
+    V f = ir.function("pack_columns", ir.none, {ir.ptr, ir.i64, ir.ptr, ir.i64, ir.i64, ir.i64});
+    V source = LLVMGetParam(f, 0), ld = LLVMGetParam(f, 1), panel = LLVMGetParam(f, 2), width = LLVMGetParam(f, 3);
+    V columns = LLVMGetParam(f, 4), k = LLVMGetParam(f, 5);
+    Ty unit = ir.i32;
+    unsigned align = s.pairs ? 2 : 4;
+    int lanes = s.lanes;
+    if (s.pairs) k = LLVMBuildLShr(ir.builder, k, ir.int64(1), "");
+    Ty vector = Ir::vec(unit, lanes);
+    auto row = [&](V j) { return ir.at(s.element, source, ir.mul(j, ld)); };
+    auto scalars = [&](V j_begin, V j_end, V k_begin) {
+        ir.loop(j_begin, j_end, 1, {}, [&](V j, Values) {
+            ir.loop(k_begin, k, 1, {}, [&](V i, Values) {
+                V value = ir.load(unit, ir.at(unit, row(j), i), align);
+                ir.store(value, ir.at(unit, panel, ir.add(ir.mul(i, width), j)), align);
+                return Values{};
+            });
+            return Values{};
+        });
+    };
+    V j_next = nullptr;
+    ir.loop(
+        ir.int64(0), columns, lanes, {},
+        [&](V j, Values) {
+            V k_next = nullptr;
+            ir.loop(
+                ir.int64(0), k, lanes, {},
+                [&](V i, Values) {
+                    std::vector<V> block;
+                    for (int r = 0; r < lanes; ++r) {
+                        V from = ir.at(unit, row(ir.add(j, ir.int64(r))), i);
+                        block.push_back(ir.load(vector, from, align));
+                    }
+                    block = transpose(ir, std::move(block), lanes);
+                    for (int r = 0; r < lanes; ++r) {
+                        V to = ir.at(unit, panel, ir.add(ir.mul(ir.add(i, ir.int64(r)), width), j));
+                        ir.store(block[static_cast<size_t>(r)], to, align);
+                    }
+                    return Values{};
+                },
+                &k_next);
+            scalars(j, ir.add(j, ir.int64(lanes)), k_next);
+            return Values{};
+        },
+        &j_next);
+    scalars(j_next, columns, ir.int64(0));
+    ir.loop(columns, width, 1, {}, [&](V j, Values) {
+        ir.loop(ir.int64(0), k, 1, {}, [&](V i, Values) {
+            ir.store(LLVMConstNull(unit), ir.at(unit, panel, ir.add(ir.mul(i, width), j)), align);
+            return Values{};
+        });
+        return Values{};
+    });
+    LLVMBuildRetVoid(ir.builder);
+}
+
+// f32 to bf16 bits: round to nearest even, NaN stays NaN. Works on a scalar or a vector of `count` (0: scalar).
+V narrow_bf16(const Ir& ir, V value, int count) {
+    auto constant = [&](int64_t bits) { return count ? ir.splat(ir.int32(bits), count) : ir.int32(bits); };
+    Ty wide = count ? Ir::vec(ir.i32, count) : ir.i32;
+    Ty narrow = count ? Ir::vec(ir.i16, count) : ir.i16;
+    V bits = LLVMBuildBitCast(ir.builder, value, wide, "");
+    V odd = LLVMBuildAnd(ir.builder, LLVMBuildLShr(ir.builder, bits, constant(16), ""), constant(1), "");
+    V rounded = ir.add(ir.add(bits, constant(0x7fff)), odd);
+    V quiet = LLVMBuildOr(ir.builder, bits, constant(0x400000), "");
+    V result = ir.select(ir.fcmp(LLVMRealUNO, value, value), quiet, rounded);
+    return LLVMBuildTrunc(ir.builder, LLVMBuildLShr(ir.builder, result, constant(16), ""), narrow, "");
+}
+
+void emit_converts(const Scheme& s) {
+    const Ir& ir = s.ir;
+    for (bool widening : {true, false}) {
+        V f = ir.function(widening ? "to_a_type" : "from_accumulator", ir.none, {ir.ptr, ir.ptr, ir.i64});
+        V source = LLVMGetParam(f, 0), target = LLVMGetParam(f, 1), n = LLVMGetParam(f, 2);
+        auto step = [&](V i, int count) {
+            auto type = [&](Ty element) { return count ? Ir::vec(element, count) : element; };
+            if (widening) {
+                V value = ir.load(type(s.element), ir.at(s.element, source, i), s.align);
+                ir.store(count ? s.widen(value, count) : s.widen_scalar(value), ir.at(ir.f32, target, i), 4);
+                return Values{};
+            }
+            V value = ir.load(type(ir.f32), ir.at(ir.f32, source, i), 4);
+            V result = s.dtype == DType::kBF16 ? narrow_bf16(ir, value, count)
+                                               : LLVMBuildFPTrunc(ir.builder, value, type(ir.f16), "");
+            ir.store(result, ir.at(s.element, target, i), s.align);
+            return Values{};
+        };
+        V next = nullptr;
+        ir.loop(ir.int64(0), n, s.lanes, {}, [&](V i, Values) { return step(i, s.lanes); }, &next);
+        ir.loop(next, n, 1, {}, [&](V i, Values) { return step(i, 0); });
+        LLVMBuildRetVoid(ir.builder);
+    }
+}
+
+struct Compiled {
+    GemmTiles tiles;
+    LoadedObject object;
+};
+
+Expected<Compiled> generate(DType dtype) {
+    ModuleBuilder owner("gemm");
+    Ir ir(owner);
+    Scheme s(ir, dtype);
+    bool half = dtype == DType::kF16 || dtype == DType::kBF16;
+    bool four_bytes = dtype == DType::kF32 || s.pairs;
+    for (int rows = 1; rows <= s.rows; ++rows) {
+        for (int vectors = 1; vectors <= s.vectors; ++vectors) emit_tile(s, rows, vectors);
+    }
+    for (int rows = 1; rows <= kMaxDotRows; ++rows) {
+        emit_dot(s, rows, kDotColumns);
+        emit_dot(s, rows, 1);
+    }
+    if (four_bytes) emit_pack_columns(s);
+    if (half) emit_converts(s);
+
+    Compiled result;
+    FLEXOR_ASSIGN(result.object, compile(owner.module()));
+    GemmTiles& tiles = result.tiles;
+    tiles.dtype = dtype;
+    tiles.accumulator = dtype == DType::kF64 ? DType::kF64 : DType::kF32;
+    tiles.a_type = s.pairs ? DType::kBF16 : tiles.accumulator;
+    tiles.pairs = s.pairs;
+    tiles.max_rows = s.rows;
+    tiles.lanes = s.lanes;
+    tiles.vectors = s.vectors;
+    auto find = [&]<typename F>(F& slot, const std::string& name) {
+        slot = reinterpret_cast<F>(result.object.lookup(name));
+    };
+    for (int rows = 1; rows <= s.rows; ++rows) {
+        for (int vectors = 1; vectors <= s.vectors; ++vectors) {
+            find(tiles.tile[rows - 1][vectors - 1], "tile_" + std::to_string(rows) + "_" + std::to_string(vectors));
+        }
+    }
+    for (int rows = 1; rows <= kMaxDotRows; ++rows) {
+        find(tiles.dot[rows - 1], "dot_" + std::to_string(rows) + "_" + std::to_string(kDotColumns));
+        find(tiles.dot_single[rows - 1], "dot_" + std::to_string(rows) + "_1");
+    }
+    find(tiles.pack_columns, "pack_columns");
+    find(tiles.to_a_type, "to_a_type");
+    if (s.pairs) tiles.to_a_type = nullptr;
+    find(tiles.from_accumulator, "from_accumulator");
+    return result;
+}
+
+}  // namespace
+
+Expected<const GemmTiles*> host_gemm_tiles(DType dtype) {
+    struct Slot {
+        std::once_flag once;
+        std::optional<Expected<Compiled>> compiled;
+    };
+    // Never freed: other threads may run generated code while the process ends.
+    static auto& slots = *new std::array<Slot, kDTypeCount>();
+    if (!is_floating(dtype)) {
+        return Diagnostic(DiagnosticId::kOpNotCompiled).found("integer matrix multiplication");
+    }
+    Slot& slot = slots[static_cast<size_t>(dtype)];
+    std::call_once(slot.once, [&] { slot.compiled.emplace(generate(dtype)); });
+    if (!*slot.compiled) return Diagnostic(slot.compiled->error());
+    return &(**slot.compiled).tiles;
+}
+
+void install_host_gemm_tiles() {
+    runtime::install_gemm_tiles([](DType dtype) -> const GemmTiles* {
+        auto tiles = host_gemm_tiles(dtype);
+        return tiles ? *tiles : nullptr;
+    });
+}
+
+}  // namespace flexor::codegen::cpu_llvm
