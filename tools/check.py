@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,8 +13,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import generate
+
 ROOT = Path(__file__).resolve().parent.parent
 LINE_LIMIT = 1000
+LINES_SHOWN = 15
 # Files that may be longer: tables and vendored headers.
 LONG_FILES = {"python/src/dlpack.h"}
 
@@ -73,10 +78,31 @@ def check_types() -> str:
     return run(sys.executable, "-m", "mypy")
 
 
+def check_environment() -> str:
+    read = set()
+    for name in tracked(".cpp", ".h", ".py"):
+        if name.startswith(("src/", "include/", "cli/", "python/")):
+            read |= set(re.findall(r'"(FLEXOR_[A-Z0-9_]+)"', (ROOT / name).read_text()))
+    rows = {name for name, _, _ in generate.environment_rows()}
+    text = [f"{name} is read, but src/support/environment.def has no row for it" for name in sorted(read - rows)]
+    text += [f"{name} has a row in src/support/environment.def, but nobody reads it" for name in sorted(rows - read)]
+    return "\n".join(text)
+
+
+def check_quiet() -> str:
+    """The library writes to no standard stream, except where it is about to abort or was asked to dump."""
+    noise = re.compile(r"std::c(out|err|log)\b|\b(printf|puts|putchar|perror)\s*\(|\bstd(out|err)\b")
+    loud = []
+    for name in tracked(".cpp", ".h"):
+        if name.startswith(("src/", "include/", "python/src/")) and name != "src/support/check.cpp":
+            for number, line in enumerate((ROOT / name).read_text().splitlines(), 1):
+                if noise.search(line.split("//")[0]) and "FLEXOR_DUMP_IR" not in line:
+                    loud.append(f"{name}:{number}: {line.strip()}")
+    return "\n".join(loud)
+
+
 def check_links() -> str:
     """Relative links of Markdown files outside docs/ (mkdocs checks those inside) lead to files."""
-    import re
-
     broken = []
     for name in tracked(".md"):
         for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", (ROOT / name).read_text()):
@@ -91,6 +117,8 @@ CHECKS: dict[str, tuple[str, Callable[[], str]]] = {
     "diagnostics": ("every diagnostic is raised and tested", check_diagnostics),
     "generated": ("generated pages are current", check_generated),
     "length": (f"no file is longer than {LINE_LIMIT} lines", check_length),
+    "environment": ("every variable that is read has a row, and every row a reader", check_environment),
+    "quiet": ("the library writes to no standard stream", check_quiet),
     "links": ("links in Markdown lead somewhere", check_links),
     "docs": ("the docs site builds without a warning", check_docs),
     "types": ("mypy accepts the package and its stubs", check_types),
@@ -110,7 +138,11 @@ def main() -> int:
         print(f"{'FAILED' if offences else 'ok':6} {name:12} {sentence} ({time.monotonic() - start:.1f} s)")
         if offences:
             failed += 1
-            print("       " + offences.replace("\n", "\n       "))
+            lines = offences.splitlines()
+            shown = lines if len(sys.argv) > 1 else lines[:LINES_SHOWN]
+            print("\n".join("       " + line for line in shown))
+            if len(shown) < len(lines):
+                print(f"       and {len(lines) - len(shown)} lines more: ./dev check {name}")
     print(f"check: {len(names) - failed} of {len(names)} passed")
     return 1 if failed else 0
 

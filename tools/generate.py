@@ -67,6 +67,65 @@ def mnemonic(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
 
 
+def environment_rows() -> list[tuple[str, str, str]]:
+    text = (ROOT / "src/support/environment.def").read_text()
+    return re.findall(r'^FLEXOR_ENVIRONMENT\((\w+), "([^"]*)",\s*"((?:[^"\\]|\\.)+)"\)', text, re.MULTILINE)
+
+
+def struct_fields(header: str, struct: str) -> list[list[str]]:
+    """[name, type, default, comment] of a struct whose members have the form `type name = default;  // comment`."""
+    text = (ROOT / "include/flexor" / header).read_text()
+    match = re.search(rf"^struct {struct} \{{\n(.*?)^\}};", text, re.MULTILINE | re.DOTALL)
+    if match is None:
+        sys.exit(f"{header}: no struct {struct}")
+    fields: list[list[str]] = []
+    above = ""
+    for line in match.group(1).splitlines():
+        code, _, comment = (part.strip() for part in line.partition("//"))
+        if not code:
+            if line.startswith(" " * 8) and fields and not above:
+                fields[-1][3] += " " + comment
+            else:
+                above = f"{above} {comment}".strip()
+            continue
+        member = re.match(r"([\w:<>, ]+?(?:\(\*)?) (\w+)(?: = ([^;]+))?;$", code)
+        several = re.match(r"([\w:<>]+) ((?:\w+ = [^,;]+, )+\w+ = [^,;]+);$", code)
+        if several:
+            names = [part.split(" = ") for part in several.group(2).split(", ")]
+            fields += [[name, several.group(1), value, comment or above] for name, value in names]
+        elif member:
+            fields.append([member.group(2), member.group(1), member.group(3) or "", comment or above])
+        above = ""
+    return fields
+
+
+def plain(cpp: str) -> str:
+    shift = re.fullmatch(r"std::uint64_t\{(\d+)\} << (\d+)", cpp)
+    return str(int(shift.group(1)) << int(shift.group(2))) if shift else cpp.replace("std::", "")
+
+
+def options_page() -> str:
+    body = [[f"`{name}`", plain(kind), f"`{plain(value)}`" if value else "", text]
+            for name, kind, value, text in struct_fields("session.h", "SessionOptions")]
+    variables = [[f"`{name}`", default, text] for name, default, text in environment_rows()]
+    return (
+        "# Options\n\n## Of a session\n\n`flexor::SessionOptions` in C++ (`include/flexor/session.h`); the same names are keyword "
+        "arguments of `flexor.Session` in Python.\n\n" + table(["option", "type", "default", "meaning"], body)
+        + "\n## Environment variables\n\nRead once by a process, when the part that needs them starts.\n\n"
+        + table(["variable", "default", "meaning"], variables)
+    )
+
+
+def statistics_page() -> str:
+    parts = ["# Statistics\n", "What `Session::stats()` counts, field by field (`include/flexor/telemetry.h`). `flexor.stats()` is the "
+             "same as a dict; `flexor stats --json` prints it. `to_prometheus` writes the same numbers as Prometheus text.\n"]
+    for struct, title in [("Stats", "All together"), ("RungStats", "One rung of the ladder"), ("EntryStats", "One compiled region"),
+                          ("FallbackRow", "One row of the fallback heat map"), ("PoolStats", "The buffer pool"), ("Event", "One event")]:
+        body = [[f"`{name}`", plain(kind), text] for name, kind, _, text in struct_fields("telemetry.h", struct)]
+        parts.append(f"## {title}\n\n" + table(["field", "type", "meaning"], body))
+    return "\n".join(parts)
+
+
 def layer_table() -> str:
     layers = check_layers.read_layers(ROOT / "tools/layers.txt")
     rows = []
@@ -81,6 +140,8 @@ def outputs() -> dict[Path, str]:
     pages = {
         ROOT / "docs/reference/diagnostics.md": note + diagnostics_page(),
         ROOT / "docs/reference/opcodes.md": note + opcodes_page(),
+        ROOT / "docs/reference/options.md": note + options_page(),
+        ROOT / "docs/reference/statistics.md": note + statistics_page(),
     }
     architecture = ROOT / "ARCHITECTURE.md"
     text = architecture.read_text()
