@@ -34,8 +34,7 @@ inline constexpr int kDTypeCount = 0
 constexpr std::size_t dtype_size(DType dtype) {
     switch (dtype) {
 #define X(enumerator, text, framework, bytes) \
-    case DType::enumerator:                   \
-        return bytes;
+    case DType::enumerator: return bytes;
         FLEXOR_DTYPES(X)
 #undef X
     }
@@ -46,8 +45,7 @@ constexpr std::size_t dtype_size(DType dtype) {
 constexpr std::string_view dtype_name(DType dtype) {
     switch (dtype) {
 #define X(enumerator, text, framework, bytes) \
-    case DType::enumerator:                   \
-        return text;
+    case DType::enumerator: return text;
         FLEXOR_DTYPES(X)
 #undef X
     }
@@ -58,8 +56,7 @@ constexpr std::string_view dtype_name(DType dtype) {
 constexpr std::string_view dtype_framework_name(DType dtype) {
     switch (dtype) {
 #define X(enumerator, text, framework, bytes) \
-    case DType::enumerator:                   \
-        return framework;
+    case DType::enumerator: return framework;
         FLEXOR_DTYPES(X)
 #undef X
     }

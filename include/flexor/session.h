@@ -87,6 +87,9 @@ public:
     Stats stats() const;
     std::vector<Event> events(std::uint64_t after_sequence = 0) const;  // those still in the ring
     void reset_stats();
+    // Told every event as it happens, from the thread that caused it; for logging. The library itself never writes to
+    // stdout or stderr.
+    void set_event_sink(std::function<void(const Event&)> sink);
     std::string dashboard() const { return to_text(stats()); }
 
     // Stops every run that is under way, at its next loop head or launch, with Interrupted. Async-signal-safe.

@@ -65,8 +65,8 @@ struct PoolStats {
 struct Event {
     std::uint64_t sequence = 0;  // counts from 1; gaps mean that the ring overwrote events
     double seconds = 0;          // since the session began
-    std::string kind;  // "compile", "compile_failed", "interpreted", "guard_miss", "generalise", "evict", "pool_growth",
-                       // "over_soft_limit", "hard_limit", "fallback_alarm", "frozen"
+    std::string kind;            // "compile", "compile_failed", "interpreted", "guard_miss", "generalise", "evict",
+                       // "pool_growth", "over_soft_limit", "hard_limit", "fallback_alarm", "frozen"
     std::string function;
     std::int32_t line = 0;
     std::string text;
@@ -87,7 +87,7 @@ struct Stats {
     std::uint64_t interpreted_ops = 0;  // op executions outside, foreign calls among them
     double fallback_rate = 0;           // interpreted / all
     double fallback_seconds = 0;
-    bool fallback_alarm = false;  // fallback_rate > 0.1
+    bool fallback_alarm = false;         // fallback_rate > 0.1
     std::vector<FallbackRow> fallbacks;  // most frequent first
 
     std::uint64_t compilations = 0;

@@ -1,0 +1,90 @@
+// Frame programs and checks: integer arithmetic on the call path.
+#include <algorithm>
+#include <limits>
+
+#include "executable/executable.h"
+#include "support/check.h"
+
+namespace flexor::executable {
+
+namespace {
+
+constexpr std::int64_t kInt64Min = std::numeric_limits<std::int64_t>::min();
+
+inline bool divides(std::int64_t a, std::int64_t b) { return b != 0 && !(a == kInt64Min && b == -1); }
+
+inline std::int64_t floor_div(std::int64_t a, std::int64_t b) {
+    const std::int64_t q = a / b;
+    return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
+}
+
+inline std::int64_t floor_mod(std::int64_t a, std::int64_t b) {
+    const std::int64_t r = a % b;
+    return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r;
+}
+
+}  // namespace
+
+bool run_frame(const FrameProgram& program, std::int64_t* frame) {
+    for (const FrameInst& inst : program.insts) {
+        std::int64_t& dst = frame[inst.dst];
+        switch (inst.op) {
+            case FrameOp::kConst: dst = inst.immediate; break;
+            case FrameOp::kMove: dst = frame[inst.a]; break;
+            case FrameOp::kAdd:
+                if (__builtin_add_overflow(frame[inst.a], frame[inst.b], &dst)) return false;
+                break;
+            case FrameOp::kSub:
+                if (__builtin_sub_overflow(frame[inst.a], frame[inst.b], &dst)) return false;
+                break;
+            case FrameOp::kMul:
+                if (__builtin_mul_overflow(frame[inst.a], frame[inst.b], &dst)) return false;
+                break;
+            case FrameOp::kFloorDiv:
+                if (!divides(frame[inst.a], frame[inst.b])) return false;
+                dst = floor_div(frame[inst.a], frame[inst.b]);
+                break;
+            case FrameOp::kTruncDiv:
+                if (!divides(frame[inst.a], frame[inst.b])) return false;
+                dst = frame[inst.a] / frame[inst.b];
+                break;
+            case FrameOp::kMod:
+                if (frame[inst.b] == 0) return false;
+                dst = frame[inst.b] == -1 ? 0 : floor_mod(frame[inst.a], frame[inst.b]);
+                break;
+            case FrameOp::kMin: dst = std::min(frame[inst.a], frame[inst.b]); break;
+            case FrameOp::kMax: dst = std::max(frame[inst.a], frame[inst.b]); break;
+            case FrameOp::kBroadcast: dst = frame[inst.a] == 1 ? frame[inst.b] : frame[inst.a]; break;
+            case FrameOp::kAlignUp: {
+                std::int64_t raised = 0;
+                if (__builtin_add_overflow(frame[inst.a], inst.immediate - 1, &raised)) return false;
+                dst = raised & -inst.immediate;
+                break;
+            }
+        }
+    }
+    return true;
+}
+
+bool check_holds(const Check& check, const std::int64_t* frame) {
+    const std::int64_t a = frame[check.a];
+    const std::int64_t b = frame[check.b];
+    if (check.or_one && (a == 1 || b == 1)) return true;
+    switch (check.relation) {
+        case ops::Relation::kEq: return a == b;
+        case ops::Relation::kNe: return a != b;
+        case ops::Relation::kLe: return a <= b;
+        case ops::Relation::kLt: return a < b;
+    }
+    FLEXOR_UNREACHABLE();
+}
+
+bool guards_hold(const Executable& executable, std::int64_t* scratch) {
+    if (!run_frame(executable.guard_frame, scratch)) return false;
+    for (const Check& check : executable.guards) {
+        if (!check_holds(check, scratch)) return false;
+    }
+    return true;
+}
+
+}  // namespace flexor::executable

@@ -1,0 +1,182 @@
+// The listing of an executable: guards, frame programs, tape, memory plan, exits.
+#include "executable/executable.h"
+#include "support/text.h"
+
+namespace flexor::executable {
+
+namespace {
+
+std::string slot_text(Slot slot) { return slot == kNoSlot ? "-" : "s" + std::to_string(slot); }
+std::string buffer_text(BufferSlot buffer) { return "b" + std::to_string(buffer); }
+
+std::string inst_text(const FrameInst& inst) {
+    const std::string a = slot_text(inst.a);
+    const std::string b = slot_text(inst.b);
+    std::string right;
+    switch (inst.op) {
+        case FrameOp::kConst: right = std::to_string(inst.immediate); break;
+        case FrameOp::kMove: right = a; break;
+        case FrameOp::kAdd: right = a + " + " + b; break;
+        case FrameOp::kSub: right = a + " - " + b; break;
+        case FrameOp::kMul: right = a + " * " + b; break;
+        case FrameOp::kFloorDiv: right = a + " // " + b; break;
+        case FrameOp::kTruncDiv: right = "trunc_div(" + a + ", " + b + ")"; break;
+        case FrameOp::kMod: right = a + " % " + b; break;
+        case FrameOp::kMin: right = "min(" + a + ", " + b + ")"; break;
+        case FrameOp::kMax: right = "max(" + a + ", " + b + ")"; break;
+        case FrameOp::kBroadcast: right = "broadcast(" + a + ", " + b + ")"; break;
+        case FrameOp::kAlignUp: right = "align_up(" + a + ", " + std::to_string(inst.immediate) + ")"; break;
+    }
+    return slot_text(inst.dst) + " = " + right;
+}
+
+std::string program_text(const FrameProgram& program) { return support::join(program.insts, "; ", inst_text); }
+
+std::string check_text(const Check& check) {
+    const char* relation = "==";
+    switch (check.relation) {
+        case ops::Relation::kEq: relation = "=="; break;
+        case ops::Relation::kNe: relation = "!="; break;
+        case ops::Relation::kLe: relation = "<="; break;
+        case ops::Relation::kLt: relation = "<"; break;
+    }
+    std::string out = slot_text(check.a) + " " + relation + " " + slot_text(check.b);
+    if (check.or_one) out += " or one";
+    return out;
+}
+
+std::string tensor_text(const TensorRef& tensor) {
+    std::string out(dtype_name(tensor.dtype));
+    out += "[" + support::join(tensor.sizes, ",", slot_text) + "] " + buffer_text(tensor.buffer);
+    if (!tensor.strides.empty()) out += " strides [" + support::join(tensor.strides, ",", slot_text) + "]";
+    if (tensor.offset != kNoSlot) out += " + " + slot_text(tensor.offset);
+    return out;
+}
+
+std::string value_text(const OutValue& value) {
+    switch (value.kind) {
+        case OutValue::Kind::kUnset: return "unset";
+        case OutValue::Kind::kNone: return "none";
+        case OutValue::Kind::kTensor: return tensor_text(value.tensor);
+        case OutValue::Kind::kInt: return "int " + slot_text(value.slot);
+        case OutValue::Kind::kBool: return "bool " + slot_text(value.slot);
+        case OutValue::Kind::kFloat: return "float " + slot_text(value.slot);
+        case OutValue::Kind::kString: return support::quote(value.text);
+        case OutValue::Kind::kList: return "[" + support::join(value.elements, ", ", value_text) + "]";
+        case OutValue::Kind::kFunction: return "function " + value.text;
+        case OutValue::Kind::kArgument: return "live " + std::to_string(value.argument);
+    }
+    return "?";
+}
+
+std::string jump_text(const Jump& jump) {
+    std::string out = "block " + std::to_string(jump.block);
+    std::vector<std::string> moves;
+    for (const Move& move : jump.buffers) moves.push_back(buffer_text(move.to) + " = " + buffer_text(move.from));
+    for (const SlotMove& move : jump.slots) moves.push_back(slot_text(move.to) + " = " + slot_text(move.from));
+    if (!moves.empty()) out += " (" + support::join(moves, ", ") + ")";
+    return out;
+}
+
+std::string step_text(const Executable& executable, const Step& step) {
+    switch (step.kind) {
+        case Step::Kind::kLaunch: {
+            const Launch& launch = executable.launches[step.index];
+            std::string out = "launch   " + executable.kernels[launch.kernel].ir.name + " (" +
+                              support::join(launch.buffers, ", ", buffer_text);
+            if (!launch.params.empty()) out += "; " + support::join(launch.params, ", ", slot_text);
+            out += ")";
+            if (launch.fault != 0) out += " may fault";
+            return out;
+        }
+        case Step::Kind::kAllocate:
+            return (step.output ? "output   " : "allocate ") + buffer_text(step.buffer) + " " + slot_text(step.bytes) +
+                   " bytes";
+        case Step::Kind::kFrame: return "frame    " + program_text(executable.frames[step.index]);
+        case Step::Kind::kCheck: {
+            const Check& check = executable.checks[step.index];
+            const Failure& failure = executable.failures[check.diagnostic];
+            std::string out = "check    " + check_text(check);
+            if (!failure.op.empty()) out += "   ; " + failure.op + " " + failure.constraint;
+            if (!failure.expected.empty()) out += ": " + failure.expected;
+            return out;
+        }
+        case Step::Kind::kReadInt:
+            return "read_int " + slot_text(step.slot) + " = " + std::string(dtype_name(step.dtype)) + " " +
+                   buffer_text(step.buffer) + (step.offset == kNoSlot ? "" : " + " + slot_text(step.offset));
+        case Step::Kind::kReadFloat:
+            return "read_float " + slot_text(step.slot) + " = " + std::string(dtype_name(step.dtype)) + " " +
+                   buffer_text(step.buffer) + (step.offset == kNoSlot ? "" : " + " + slot_text(step.offset));
+        case Step::Kind::kRelease: return "release  " + buffer_text(step.buffer);
+    }
+    return "?";
+}
+
+}  // namespace
+
+std::string print(const Executable& executable) {
+    std::string out = "executable " + executable.function + "@" + std::to_string(executable.pc) + ", " +
+                      std::to_string(executable.frame_slots) + " slots, " + std::to_string(executable.buffer_slots) +
+                      " buffers\n";
+    out += "signature  " + to_string(executable.signature) + "\n";
+    out += "guards     " +
+           (executable.guard_texts.empty() ? std::string("true") : support::join(executable.guard_texts, " and ")) +
+           "\n";
+    if (!executable.guards.empty()) {
+        if (!executable.guard_frame.insts.empty()) out += "  frame    " + program_text(executable.guard_frame) + "\n";
+        out += "  holds    " + support::join(executable.guards, ", ", check_text) + "\n";
+    }
+    for (std::size_t i = 0; i < executable.sources.size(); ++i) {
+        const BufferSource& source = executable.sources[i];
+        std::string from;
+        switch (source.kind) {
+            case BufferSource::Kind::kNone: continue;
+            case BufferSource::Kind::kArgument: from = "argument tensor " + std::to_string(source.index); break;
+            case BufferSource::Kind::kWeight: from = "weight " + std::to_string(source.index); break;
+            case BufferSource::Kind::kPackedWeight: {
+                const PackedWeight& packed = executable.packed[source.index];
+                from = "packed weight " + std::to_string(packed.weight) + " k=" + std::to_string(packed.k) +
+                       " n=" + std::to_string(packed.n);
+                break;
+            }
+        }
+        out += "buffer     " + buffer_text(static_cast<BufferSlot>(i)) + " = " + from + "\n";
+    }
+    for (std::size_t i = 0; i < executable.blocks.size(); ++i) {
+        const Block& block = executable.blocks[i];
+        out += "block " + std::to_string(i) + (block.loop_head ? " (loop head)" : "") + "\n";
+        if (!block.frame.insts.empty()) out += "  frame    " + program_text(block.frame) + "\n";
+        if (block.arena_bytes != kNoSlot) {
+            out += "  arena    " + slot_text(block.arena_bytes) + " bytes";
+            for (const Planned& planned : block.arena) {
+                out += ", " + buffer_text(planned.buffer) + " at " + slot_text(planned.offset) + " steps " +
+                       std::to_string(planned.first_step) + ".." + std::to_string(planned.last_step);
+            }
+            out += "\n";
+        }
+        for (const Step& step : block.steps) out += "  " + step_text(executable, step) + "\n";
+        const Terminator& end = block.terminator;
+        switch (end.kind) {
+            case Terminator::Kind::kJump: out += "  jump     " + jump_text(end.jumps[0]) + "\n"; break;
+            case Terminator::Kind::kBranch:
+                out += "  branch   " + slot_text(end.condition) + (end.float_condition ? " (float)" : "") + " ? " +
+                       jump_text(end.jumps[0]) + " : " + jump_text(end.jumps[1]) + "\n";
+                break;
+            case Terminator::Kind::kReturn:
+                out += "  return   " + support::join(end.values, ", ", value_text) + "\n";
+                break;
+            case Terminator::Kind::kExit: out += "  exit     " + std::to_string(end.exit) + "\n"; break;
+        }
+    }
+    for (std::size_t i = 0; i < executable.exits.size(); ++i) {
+        const Exit& exit = executable.exits[i];
+        out += "exit " + std::to_string(i) + " at pc " + std::to_string(exit.pc);
+        if (!exit.reason.empty()) out += " (" + exit.reason + ")";
+        out += ": locals [" + support::join(exit.locals, ", ", value_text) + "] stack [" +
+               support::join(exit.stack, ", ", value_text) + "]\n";
+    }
+    if (executable.exits.empty()) out += "exits      none\n";
+    return out;
+}
+
+}  // namespace flexor::executable

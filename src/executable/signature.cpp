@@ -1,0 +1,104 @@
+#include "executable/signature.h"
+
+#include "support/hash.h"
+#include "support/text.h"
+
+namespace flexor::executable {
+
+namespace {
+
+std::uint64_t hash_value(const LiveSignature& value, std::uint64_t hash) {
+    std::uint64_t word = static_cast<std::uint64_t>(value.kind);
+    if (value.kind == LiveKind::kTensor) {
+        word |= static_cast<std::uint64_t>(value.dtype) << 8 | std::uint64_t{value.rank} << 16 |
+                static_cast<std::uint64_t>(value.device.kind) << 24 |
+                static_cast<std::uint64_t>(static_cast<std::uint8_t>(value.device.index)) << 32 |
+                std::uint64_t{value.alignment} << 40 | std::uint64_t{value.alias_group} << 48 |
+                std::uint64_t{value.exact_alias} << 56;
+        hash = support::hash_combine(hash, value.layout.bits());
+    }
+    hash = support::hash_combine(hash, word);
+    if (!value.text.empty()) hash = support::hash_combine(hash, support::hash_bytes(value.text));
+    if (value.kind == LiveKind::kList) hash = support::hash_combine(hash, value.elements.size());
+    for (const LiveSignature& element : value.elements) hash = hash_value(element, hash);
+    return hash;
+}
+
+}  // namespace
+
+std::uint64_t Signature::hash() const {
+    std::uint64_t hash = support::hash_combine(local_count, values.size());
+    for (const LiveSignature& value : values) hash = hash_value(value, hash);
+    return hash;
+}
+
+std::uint32_t frame_size(const LiveSignature& value) {
+    switch (value.kind) {
+        case LiveKind::kTensor: return 2u * value.rank;
+        case LiveKind::kInt:
+        case LiveKind::kBool:
+        case LiveKind::kFloat: return 1;
+        case LiveKind::kList: {
+            std::uint32_t total = 0;
+            for (const LiveSignature& element : value.elements) total += frame_size(element);
+            return total;
+        }
+        case LiveKind::kUnset:
+        case LiveKind::kNone:
+        case LiveKind::kString:
+        case LiveKind::kFunction:
+        case LiveKind::kForeign:
+        case LiveKind::kDynamic: return 0;
+    }
+    return 0;
+}
+
+std::uint32_t Signature::frame_size() const {
+    std::uint32_t total = 0;
+    for (const LiveSignature& value : values) total += executable::frame_size(value);
+    return total;
+}
+
+std::string to_string(const LiveSignature& value) {
+    switch (value.kind) {
+        case LiveKind::kUnset: return "unset";
+        case LiveKind::kNone: return "none";
+        case LiveKind::kInt: return "int";
+        case LiveKind::kBool: return "bool";
+        case LiveKind::kFloat: return "float";
+        case LiveKind::kString: return support::quote(value.text);
+        case LiveKind::kFunction: return "function " + value.text;
+        case LiveKind::kForeign: return "foreign";
+        case LiveKind::kDynamic: return "dynamic";
+        case LiveKind::kList:
+            return "[" +
+                   support::join(value.elements, ", ",
+                                 [](const LiveSignature& element) { return to_string(element); }) +
+                   "]";
+        case LiveKind::kTensor: break;
+    }
+    std::string out(dtype_name(value.dtype));
+    out += " r" + std::to_string(value.rank);
+    out += value.device.kind == DeviceKind::kCpu ? " cpu" : " cuda:" + std::to_string(value.device.index);
+    out += " " + types::to_string(value.layout);
+    out += " align" + std::to_string(1u << value.alignment);
+    if (value.alias_group != 0) {
+        out += " alias" + std::to_string(value.alias_group);
+        if (value.exact_alias) out += " same";
+    }
+    return out;
+}
+
+std::string to_string(const Signature& signature) {
+    std::string out;
+    for (std::size_t i = 0; i < signature.values.size(); ++i) {
+        if (i > 0)
+            out += i == signature.local_count ? " | " : ", ";
+        else if (signature.local_count == 0)
+            out += "| ";
+        out += to_string(signature.values[i]);
+    }
+    return "(" + out + ")";
+}
+
+}  // namespace flexor::executable

@@ -1,0 +1,357 @@
+#include "runtime/pool.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+
+#include "support/check.h"
+
+namespace flexor::runtime {
+
+namespace {
+
+constexpr std::size_t kLarge = std::size_t{1} << 20;  // from here on blocks are mapped one by one
+constexpr std::size_t kLargeUnit = 64 * 1024;
+constexpr std::size_t kHuge = std::size_t{8} << 20;  // from here on large pages are asked for
+constexpr std::size_t kGuard = 64;                   // readable bytes after a block
+
+void* map_memory(std::size_t bytes) {
+    void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) return nullptr;
+    if (bytes >= kHuge) ::madvise(data, bytes, MADV_HUGEPAGE);
+    return data;
+}
+
+void* system_allocate(std::size_t capacity) {
+    if (capacity >= kLarge) return map_memory(capacity);
+    return std::aligned_alloc(kTensorAlignment, (capacity + kGuard + 63) / 64 * 64);
+}
+
+void system_free(void* data, std::size_t capacity) {
+    if (capacity >= kLarge)
+        ::munmap(data, capacity);
+    else
+        std::free(data);
+}
+
+struct Adopted {
+    std::shared_ptr<Pool> pool;
+    Block block;
+};
+
+void release_adopted(void* context, void*) {
+    auto* adopted = static_cast<Adopted*>(context);
+    adopted->pool->release(adopted->block);
+    delete adopted;
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- sizes
+
+std::size_t Pool::round_up(std::size_t bytes) {
+    if (bytes <= 64) return 64;
+    if (bytes + kGuard >= kLarge) {
+        if (bytes > (std::size_t{1} << 62)) return 0;
+        return (bytes + kGuard + kLargeUnit - 1) / kLargeUnit * kLargeUnit;
+    }
+    // Eight steps per power of two: at most 12.5 % slack. Below 512 bytes steps of 64.
+    const std::size_t step = std::max<std::size_t>(64, std::bit_floor(bytes - 1) / 8);
+    return (bytes + step - 1) / step * step;
+}
+
+std::size_t Pool::class_index(std::size_t capacity) {
+    // `capacity` is a result of round_up below kLarge: (exponent, eighth) pairs, dense from 64 bytes up.
+    const unsigned exponent = static_cast<unsigned>(std::bit_width(capacity)) - 1;
+    return (exponent - 6) * 8 + ((capacity >> (exponent - 3)) & 7);
+}
+
+// ---------------------------------------------------------------- pool
+
+Pool::~Pool() {
+    for (const auto& [capacity, data] : idle_) system_free(data, capacity);
+}
+
+void Pool::set_listener(std::function<void(const PoolEvent&)> listener) {
+    std::lock_guard lock(mutex_);
+    listener_ = std::move(listener);
+}
+
+void Pool::tell(const std::vector<PoolEvent>& events) {
+    if (events.empty()) return;
+    std::function<void(const PoolEvent&)> listener;
+    {
+        std::lock_guard lock(mutex_);
+        listener = listener_;
+    }
+    if (!listener) return;
+    for (const PoolEvent& event : events) listener(event);
+}
+
+void Pool::note_live(std::int64_t delta) {
+    const std::int64_t live = live_.fetch_add(delta, std::memory_order_relaxed) + delta;
+    if (delta <= 0) return;
+    std::int64_t peak = peak_live_.load(std::memory_order_relaxed);
+    while (live > peak && !peak_live_.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {
+    }
+}
+
+// Frees idle blocks, largest first, until `bytes` are gone. Caller holds the lock.
+std::uint64_t Pool::free_idle(std::uint64_t bytes) {
+    std::uint64_t freed = 0;
+    while (freed < bytes && !idle_.empty()) {
+        const auto last = std::prev(idle_.end());
+        system_free(last->second, last->first);
+        freed += last->first;
+        idle_.erase(last);
+    }
+    idle_bytes_ -= freed;
+    reserved_ -= freed;
+    return freed;
+}
+
+// Takes the memory of arenas that no run uses. Caller holds the lock.
+std::uint64_t Pool::reclaim_arenas(const Arena* keep) {
+    std::uint64_t freed = 0;
+    for (Arena* arena : arenas_) {
+        int idle = Arena::kIdle;
+        if (arena == keep ||
+            !arena->state_.compare_exchange_strong(idle, Arena::kReclaiming, std::memory_order_acquire))
+            continue;
+        if (arena->base_ != nullptr) {
+            ::munmap(arena->base_, arena->capacity_);
+            freed += arena->capacity_;
+            note_live(-static_cast<std::int64_t>(arena->capacity_));
+            arena->base_ = nullptr;
+            arena->capacity_ = 0;
+        }
+        arena->state_.store(Arena::kIdle, std::memory_order_release);
+    }
+    reserved_ -= freed;
+    return freed;
+}
+
+// Makes room for `bytes` more from the system, or refuses. Caller holds the lock.
+bool Pool::admit(std::size_t bytes, std::size_t idle_to_free, const Arena* keep, std::vector<PoolEvent>& events) {
+    if (idle_to_free > 0) free_idle(idle_to_free);
+    const std::uint64_t hard = options_.hard_limit;
+    if (hard == 0) return true;
+    if (reserved_ + bytes > hard) free_idle(reserved_ + bytes - hard);
+    if (reserved_ + bytes > hard) reclaim_arenas(keep);
+    if (reserved_ + bytes <= hard) return true;
+    ++hard_limit_events_;
+    events.push_back({PoolEvent::Kind::kHardLimit, bytes, reserved_,
+                      static_cast<std::uint64_t>(live_.load(std::memory_order_relaxed))});
+    return false;
+}
+
+// Books `bytes` taken from the system. Caller holds the lock.
+void Pool::grown(std::size_t bytes, std::vector<PoolEvent>& events) {
+    const bool was_over = options_.soft_limit != 0 && reserved_ > options_.soft_limit;
+    reserved_ += bytes;
+    ++growth_events_;
+    if (reserved_ > peak_reserved_) peak_reserved_ = reserved_;
+    const auto live = static_cast<std::uint64_t>(live_.load(std::memory_order_relaxed));
+    if (bytes >= kLargeUnit) events.push_back({PoolEvent::Kind::kGrowth, bytes, reserved_, live});
+    if (options_.soft_limit != 0 && reserved_ > options_.soft_limit && !was_over) {
+        ++over_soft_events_;
+        events.push_back({PoolEvent::Kind::kOverSoft, bytes, reserved_, live});
+    }
+}
+
+Block Pool::allocate(std::size_t bytes) {
+    const std::size_t capacity = round_up(bytes);
+    if (capacity == 0) return {};
+    Block block;
+    std::vector<PoolEvent> events;
+    {
+        std::lock_guard lock(mutex_);
+        // Small sizes match their class; a large block serves requests of at least 8/9 of it.
+        const auto found = idle_.lower_bound(capacity);
+        if (found != idle_.end() &&
+            (found->first == capacity || (capacity >= kLarge && found->first <= capacity + capacity / 8))) {
+            block = {found->second, found->first};
+            idle_bytes_ -= found->first;
+            idle_.erase(found);
+            reuses_.fetch_add(1, std::memory_order_relaxed);
+        } else if (admit(capacity, capacity >= kLarge ? capacity : 0, nullptr, events)) {
+            void* data = system_allocate(capacity);
+            if (data == nullptr) {
+                free_idle(~std::uint64_t{0});
+                data = system_allocate(capacity);
+            }
+            if (data != nullptr) {
+                block = {data, capacity};
+                grown(capacity, events);
+            }
+        }
+    }
+    tell(events);
+    if (block.data == nullptr) return block;
+    note_live(static_cast<std::int64_t>(block.capacity));
+    if (options_.poison) std::memset(block.data, 0xFF, bytes);
+    return block;
+}
+
+void Pool::release(Block block) {
+    if (block.data == nullptr) return;
+    note_live(-static_cast<std::int64_t>(block.capacity));
+    std::lock_guard lock(mutex_);
+    if (options_.soft_limit != 0 && reserved_ > options_.soft_limit) {
+        system_free(block.data, block.capacity);
+        reserved_ -= block.capacity;
+        return;
+    }
+    idle_.emplace(block.capacity, block.data);
+    idle_bytes_ += block.capacity;
+}
+
+Tensor Pool::adopt(Block block, DType dtype, std::span<const std::int64_t> sizes) {
+    std::int64_t strides[kMaxRank];
+    std::int64_t stride = 1;
+    for (std::size_t i = sizes.size(); i-- > 0;) {
+        strides[i] = stride;
+        stride *= std::max<std::int64_t>(sizes[i], 1);
+    }
+    return Tensor::from_blob(block.data, dtype, sizes, {strides, sizes.size()}, release_adopted,
+                             new Adopted{shared_from_this(), block});
+}
+
+Tensor Pool::empty(DType dtype, std::span<const std::int64_t> sizes) {
+    std::size_t bytes = dtype_size(dtype);
+    for (std::int64_t size : sizes) {
+        if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(size), &bytes)) return {};
+    }
+    const Block block = allocate(bytes);
+    return block.data != nullptr ? adopt(block, dtype, sizes) : Tensor();
+}
+
+std::uint64_t Pool::trim() {
+    std::lock_guard lock(mutex_);
+    return free_idle(~std::uint64_t{0}) + reclaim_arenas(nullptr);
+}
+
+PoolGauges Pool::gauges() const {
+    std::lock_guard lock(mutex_);
+    PoolGauges gauges;
+    gauges.live_bytes = static_cast<std::uint64_t>(live_.load(std::memory_order_relaxed));
+    gauges.peak_live_bytes = static_cast<std::uint64_t>(peak_live_.load(std::memory_order_relaxed));
+    gauges.reserved_bytes = reserved_;
+    gauges.peak_reserved_bytes = peak_reserved_;
+    gauges.growth_events = growth_events_;
+    gauges.over_soft_events = over_soft_events_;
+    gauges.hard_limit_events = hard_limit_events_;
+    gauges.reuses = reuses_.load(std::memory_order_relaxed);
+    return gauges;
+}
+
+void Pool::reset_peaks() {
+    std::lock_guard lock(mutex_);
+    peak_live_.store(live_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    peak_reserved_ = reserved_;
+    growth_events_ = over_soft_events_ = hard_limit_events_ = 0;
+    reuses_.store(0, std::memory_order_relaxed);
+}
+
+// ---------------------------------------------------------------- cache
+
+Block PoolCache::allocate(std::size_t bytes) {
+    if (bytes <= kMaxCached) {
+        const std::size_t capacity = Pool::round_up(bytes);
+        Bin& bin = bins_[Pool::class_index(capacity)];
+        if (bin.count > 0) {
+            const Block block{bin.blocks[--bin.count], capacity};
+            pool_->note_live(static_cast<std::int64_t>(capacity));
+            if (pool_->options_.poison) std::memset(block.data, 0xFF, bytes);
+            return block;
+        }
+    }
+    return pool_->allocate(bytes);
+}
+
+void PoolCache::release(Block block) {
+    if (block.data == nullptr) return;
+    if (block.capacity <= kMaxCached) {
+        Bin& bin = bins_[Pool::class_index(block.capacity)];
+        if (bin.count < kDepth) {
+            bin.blocks[bin.count++] = block.data;
+            pool_->note_live(-static_cast<std::int64_t>(block.capacity));
+            return;
+        }
+    }
+    pool_->release(block);
+}
+
+void PoolCache::flush() {
+    for (std::size_t i = 0; i < kClasses; ++i) {
+        Bin& bin = bins_[i];
+        const std::size_t capacity = (8 + (i & 7)) << (i / 8 + 3);
+        while (bin.count > 0) {
+            // The pool counts a released block out of the live bytes; the cache has done so already.
+            pool_->note_live(static_cast<std::int64_t>(capacity));
+            pool_->release({bin.blocks[--bin.count], capacity});
+        }
+    }
+}
+
+// ---------------------------------------------------------------- arena
+
+Arena::Arena(std::shared_ptr<Pool> pool) : pool_(std::move(pool)), poison_(pool_->options_.poison) {
+    std::lock_guard lock(pool_->mutex_);
+    pool_->arenas_.push_back(this);
+}
+
+Arena::~Arena() {
+    std::lock_guard lock(pool_->mutex_);
+    std::erase(pool_->arenas_, this);
+    if (base_ == nullptr) return;
+    ::munmap(base_, capacity_);
+    pool_->reserved_ -= capacity_;
+    pool_->note_live(-static_cast<std::int64_t>(capacity_));
+}
+
+bool Arena::acquire() {
+    int seen = kIdle;
+    while (!state_.compare_exchange_weak(seen, kBusy, std::memory_order_acquire)) {
+        if (seen == kBusy) return false;
+        seen = kIdle;  // a reclaimer is about to finish
+    }
+    return true;
+}
+
+void Arena::release() { state_.store(kIdle, std::memory_order_release); }
+
+void* Arena::reserve_slow(std::size_t bytes) {
+    FLEXOR_DCHECK(state_.load(std::memory_order_relaxed) == kBusy);
+    if (bytes > capacity_ || base_ == nullptr) {
+        if (bytes > (std::size_t{1} << 62)) return nullptr;
+        const std::size_t wanted = (bytes + kGuard + kLargeUnit - 1) / kLargeUnit * kLargeUnit;
+        const std::size_t more = wanted - capacity_;
+        std::vector<PoolEvent> events;
+        bool grown = false;
+        {
+            std::lock_guard lock(pool_->mutex_);
+            if (pool_->admit(more, more, this, events)) {
+                // Growing in place keeps the pages that are already backed; only the new ones cost a first touch.
+                void* data = base_ == nullptr ? map_memory(wanted) : ::mremap(base_, capacity_, wanted, MREMAP_MAYMOVE);
+                if (data != nullptr && data != MAP_FAILED) {
+                    if (wanted >= kHuge) ::madvise(data, wanted, MADV_HUGEPAGE);
+                    base_ = data;
+                    capacity_ = wanted;
+                    pool_->grown(more, events);
+                    grown = true;
+                }
+            }
+        }
+        if (grown) pool_->note_live(static_cast<std::int64_t>(more));
+        pool_->tell(events);
+        if (!grown) return nullptr;
+    }
+    if (poison_) std::memset(base_, 0xFF, bytes);
+    return base_;
+}
+
+}  // namespace flexor::runtime

@@ -1,0 +1,161 @@
+#pragma once
+// The buffer pool of a session: memory for values that live between kernels.
+//
+// Laws
+//  M1  reserved <= hard limit, always (0: no limit). A request beyond it first gives idle memory back, then fails.
+//  M2  While reserved <= soft limit, released memory is kept and reused; beyond it, it goes back to the system.
+//  M3  Small blocks come in size classes with at most 12.5 % slack, large ones are rounded to 64 KiB; before a large
+//      block or an arena grows, idle blocks of as many bytes go back, so that reserved follows the peak of live memory.
+//  M4  A block is aligned to 64 bytes and has 64 readable bytes after its end.
+//  M5  Blocks may be released by any thread, and after the session is gone.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "flexor/tensor.h"
+
+namespace flexor::runtime {
+
+struct PoolOptions {
+    std::uint64_t soft_limit = 0;  // 0: none
+    std::uint64_t hard_limit = 0;  // 0: none
+    bool poison = false;           // memory handed out is filled with 0xFF (NaN in every float format)
+};
+
+struct PoolGauges {
+    std::uint64_t live_bytes = 0;
+    std::uint64_t reserved_bytes = 0;
+    std::uint64_t peak_live_bytes = 0;
+    std::uint64_t peak_reserved_bytes = 0;
+    std::uint64_t growth_events = 0;
+    std::uint64_t over_soft_events = 0;
+    std::uint64_t hard_limit_events = 0;
+    std::uint64_t reuses = 0;
+};
+
+struct PoolEvent {
+    enum class Kind : std::uint8_t { kGrowth, kOverSoft, kHardLimit } kind;
+    std::uint64_t bytes;     // of the request
+    std::uint64_t reserved;  // after it
+    std::uint64_t live;
+};
+
+struct Block {
+    void* data = nullptr;
+    std::size_t capacity = 0;  // as the pool rounds it
+};
+
+class Pool;
+
+// Free blocks of one thread: no lock and no shared write but the gauges. Belongs to one thread at a time.
+class PoolCache {
+public:
+    explicit PoolCache(std::shared_ptr<Pool> pool) : pool_(std::move(pool)) {}
+    ~PoolCache() { flush(); }
+    PoolCache(const PoolCache&) = delete;
+    PoolCache& operator=(const PoolCache&) = delete;
+
+    Block allocate(std::size_t bytes);  // data is null beyond the limits
+    void release(Block block);
+    void flush();
+    Pool& pool() { return *pool_; }
+    const std::shared_ptr<Pool>& shared_pool() const { return pool_; }
+
+private:
+    static constexpr std::size_t kClasses = 96;
+    static constexpr std::size_t kMaxCached = 64 * 1024;  // larger blocks go to the pool
+    static constexpr int kDepth = 4;
+    struct Bin {
+        void* blocks[kDepth];
+        int count = 0;
+    };
+    std::shared_ptr<Pool> pool_;
+    Bin bins_[kClasses];
+};
+
+// Growing scratch memory of one thread: kept between runs, given back under pressure when no run uses it.
+class Arena {
+public:
+    explicit Arena(std::shared_ptr<Pool> pool);
+    ~Arena();
+    Arena(const Arena&) = delete;
+    Arena& operator=(const Arena&) = delete;
+
+    // Between acquire and release the memory is the owner's. acquire is false if a run of this thread already holds it.
+    bool acquire();
+    void release();
+    // At least `bytes`, contents undefined. Null beyond the limits. Only while acquired; earlier results become invalid
+    // when it grows.
+    void* reserve(std::size_t bytes) {
+        if (bytes <= capacity_ && !poison_) return base_;
+        return reserve_slow(bytes);
+    }
+    std::size_t capacity() const { return capacity_; }
+
+private:
+    friend class Pool;
+    enum State : int { kIdle, kBusy, kReclaiming };
+    void* reserve_slow(std::size_t bytes);
+
+    std::shared_ptr<Pool> pool_;
+    void* base_ = nullptr;
+    std::size_t capacity_ = 0;
+    bool poison_ = false;
+    std::atomic<int> state_{kIdle};
+};
+
+class Pool : public std::enable_shared_from_this<Pool> {
+public:
+    static std::shared_ptr<Pool> create(const PoolOptions& options) { return std::shared_ptr<Pool>(new Pool(options)); }
+    ~Pool();
+    Pool(const Pool&) = delete;
+    Pool& operator=(const Pool&) = delete;
+
+    Block allocate(std::size_t bytes);
+    void release(Block block);
+
+    // A contiguous tensor on pool memory; undefined beyond the limits. Goes back when its last view dies.
+    Tensor empty(DType dtype, std::span<const std::int64_t> sizes);
+    // Hands a block over to a tensor.
+    Tensor adopt(Block block, DType dtype, std::span<const std::int64_t> sizes);
+
+    std::uint64_t trim();  // gives idle blocks and idle arenas back
+    PoolGauges gauges() const;
+    void reset_peaks();
+    const PoolOptions& options() const { return options_; }
+    void set_listener(std::function<void(const PoolEvent&)> listener);
+
+    static std::size_t round_up(std::size_t bytes);  // the capacity that a request gets
+    static std::size_t class_index(std::size_t bytes);
+
+private:
+    friend class PoolCache;
+    friend class Arena;
+    explicit Pool(const PoolOptions& options) : options_(options) {}
+
+    void note_live(std::int64_t delta);
+    bool admit(std::size_t bytes, std::size_t idle_to_free, const Arena* keep, std::vector<PoolEvent>& events);
+    std::uint64_t free_idle(std::uint64_t bytes);
+    std::uint64_t reclaim_arenas(const Arena* keep);
+    void tell(const std::vector<PoolEvent>& events);
+    void grown(std::size_t bytes, std::vector<PoolEvent>& events);
+
+    PoolOptions options_;
+    mutable std::mutex mutex_;
+    std::multimap<std::size_t, void*> idle_;  // by capacity
+    std::uint64_t idle_bytes_ = 0;
+    std::vector<Arena*> arenas_;
+    std::function<void(const PoolEvent&)> listener_;
+    std::uint64_t reserved_ = 0, peak_reserved_ = 0;
+    std::uint64_t growth_events_ = 0, over_soft_events_ = 0, hard_limit_events_ = 0;
+    std::atomic<std::int64_t> live_{0};
+    std::atomic<std::int64_t> peak_live_{0};
+    std::atomic<std::uint64_t> reuses_{0};
+};
+
+}  // namespace flexor::runtime
