@@ -1,10 +1,12 @@
 #pragma once
 // The Module: portable stack bytecode with undecided shapes. Immutable once verified; shared by sessions.
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -130,5 +132,13 @@ struct Module {
     std::int32_t find_function(std::string_view name) const;  // -1 if absent
 };
 using ModuleRef = std::shared_ptr<const Module>;
+
+// The same program: everything but definition pointers, id, verified and max_stack; constants and weights by their
+// bits.
+bool same_program(const Module& x, const Module& y);
+bool same_constant(const Constant& x, const Constant& y);  // by bits: NaN equals itself, 0.0 is not -0.0
+
+// Spells symbols of the module; for Dim::to_string and the printers.
+std::function<std::string(types::SymbolId)> symbol_names(const Module& module);
 
 }  // namespace flexor::bytecode
