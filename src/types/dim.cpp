@@ -470,17 +470,13 @@ Evaluated Dim::evaluate(std::span<const std::int64_t> symbol_values) const {
         case DimOp::kMod:
             if (b == 0) return {EvalStatus::kZeroDivisor, 0};
             return {EvalStatus::kOk, b == -1 ? 0 : floor_remainder(a, b)};
-        case DimOp::kMin:
-            return a < b ? x : y;
-        case DimOp::kMax:
-            return a > b ? x : y;
-        case DimOp::kBroadcast:
-            return y;
+        case DimOp::kMin: return a < b ? x : y;
+        case DimOp::kMax: return a > b ? x : y;
+        case DimOp::kBroadcast: return y;
         case DimOp::kConstant:
         case DimOp::kSymbol:
         case DimOp::kAdd:
-        case DimOp::kMul:
-            break;
+        case DimOp::kMul: break;
     }
     FLEXOR_UNREACHABLE();
 }
@@ -509,23 +505,15 @@ Dim Dim::rebuild(DimOp op, std::span<const Dim> operands) {
             for (const Dim& operand : operands) sum = sum + operand;
             return sum;
         }
-        case DimOp::kMul:
-            return product(operands);
-        case DimOp::kFloorDiv:
-            return floor_div(operands[0], operands[1]);
-        case DimOp::kTruncDiv:
-            return trunc_div(operands[0], operands[1]);
-        case DimOp::kMod:
-            return mod(operands[0], operands[1]);
-        case DimOp::kMin:
-            return min(operands[0], operands[1]);
-        case DimOp::kMax:
-            return max(operands[0], operands[1]);
-        case DimOp::kBroadcast:
-            return broadcast(operands[0], operands[1]);
+        case DimOp::kMul: return product(operands);
+        case DimOp::kFloorDiv: return floor_div(operands[0], operands[1]);
+        case DimOp::kTruncDiv: return trunc_div(operands[0], operands[1]);
+        case DimOp::kMod: return mod(operands[0], operands[1]);
+        case DimOp::kMin: return min(operands[0], operands[1]);
+        case DimOp::kMax: return max(operands[0], operands[1]);
+        case DimOp::kBroadcast: return broadcast(operands[0], operands[1]);
         case DimOp::kConstant:
-        case DimOp::kSymbol:
-            break;
+        case DimOp::kSymbol: break;
     }
     FLEXOR_UNREACHABLE();
 }
@@ -544,20 +532,16 @@ namespace {
 // Precedence of the printed form: sums bind least, names and calls most.
 int precedence(const Dim& d) {
     switch (d.op()) {
-        case DimOp::kAdd:
-            return 0;
+        case DimOp::kAdd: return 0;
         case DimOp::kMul:
         case DimOp::kFloorDiv:
-        case DimOp::kMod:
-            return 1;
-        case DimOp::kConstant:
-            return d.constant() < 0 ? 0 : 2;
+        case DimOp::kMod: return 1;
+        case DimOp::kConstant: return d.constant() < 0 ? 0 : 2;
         case DimOp::kSymbol:
         case DimOp::kTruncDiv:
         case DimOp::kMin:
         case DimOp::kMax:
-        case DimOp::kBroadcast:
-            return 2;
+        case DimOp::kBroadcast: return 2;
     }
     return 2;
 }
@@ -577,10 +561,8 @@ std::string Dim::to_string(const std::function<std::string(SymbolId)>& name) con
         return text(node_->operands[0], 1) + sign + text(node_->operands[1], 2);
     };
     switch (op()) {
-        case DimOp::kConstant:
-            return std::to_string(constant_);
-        case DimOp::kSymbol:
-            return name(node_->symbol);
+        case DimOp::kConstant: return std::to_string(constant_);
+        case DimOp::kSymbol: return name(node_->symbol);
         case DimOp::kAdd: {
             std::string out;
             for (const Dim& operand : node_->operands) {
@@ -603,18 +585,12 @@ std::string Dim::to_string(const std::function<std::string(SymbolId)>& name) con
             }
             return out;
         }
-        case DimOp::kFloorDiv:
-            return infix("//");
-        case DimOp::kMod:
-            return infix("%");
-        case DimOp::kTruncDiv:
-            return call("trunc_div");
-        case DimOp::kMin:
-            return call("min");
-        case DimOp::kMax:
-            return call("max");
-        case DimOp::kBroadcast:
-            return call("broadcast");
+        case DimOp::kFloorDiv: return infix("//");
+        case DimOp::kMod: return infix("%");
+        case DimOp::kTruncDiv: return call("trunc_div");
+        case DimOp::kMin: return call("min");
+        case DimOp::kMax: return call("max");
+        case DimOp::kBroadcast: return call("broadcast");
     }
     FLEXOR_UNREACHABLE();
 }

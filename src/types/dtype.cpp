@@ -11,24 +11,15 @@ enum class Rank : std::uint8_t { kNone, kBool, kU8, kI8, kI16, kI32, kI64, kF16,
 
 Rank rank_of(DType dtype) {
     switch (dtype) {
-        case DType::kBool:
-            return Rank::kBool;
-        case DType::kU8:
-            return Rank::kU8;
-        case DType::kI8:
-            return Rank::kI8;
-        case DType::kI32:
-            return Rank::kI32;
-        case DType::kI64:
-            return Rank::kI64;
-        case DType::kF16:
-            return Rank::kF16;
-        case DType::kBF16:
-            return Rank::kBF16;
-        case DType::kF32:
-            return Rank::kF32;
-        case DType::kF64:
-            return Rank::kF64;
+        case DType::kBool: return Rank::kBool;
+        case DType::kU8: return Rank::kU8;
+        case DType::kI8: return Rank::kI8;
+        case DType::kI32: return Rank::kI32;
+        case DType::kI64: return Rank::kI64;
+        case DType::kF16: return Rank::kF16;
+        case DType::kBF16: return Rank::kBF16;
+        case DType::kF32: return Rank::kF32;
+        case DType::kF64: return Rank::kF64;
     }
     return Rank::kNone;
 }
@@ -36,25 +27,16 @@ Rank rank_of(DType dtype) {
 DType dtype_of(Rank rank) {
     switch (rank) {
         case Rank::kNone:
-        case Rank::kBool:
-            return DType::kBool;
-        case Rank::kU8:
-            return DType::kU8;
-        case Rank::kI8:
-            return DType::kI8;
+        case Rank::kBool: return DType::kBool;
+        case Rank::kU8: return DType::kU8;
+        case Rank::kI8: return DType::kI8;
         case Rank::kI16:
-        case Rank::kI32:
-            return DType::kI32;
-        case Rank::kI64:
-            return DType::kI64;
-        case Rank::kF16:
-            return DType::kF16;
-        case Rank::kBF16:
-            return DType::kBF16;
-        case Rank::kF32:
-            return DType::kF32;
-        case Rank::kF64:
-            return DType::kF64;
+        case Rank::kI32: return DType::kI32;
+        case Rank::kI64: return DType::kI64;
+        case Rank::kF16: return DType::kF16;
+        case Rank::kBF16: return DType::kBF16;
+        case Rank::kF32: return DType::kF32;
+        case Rank::kF64: return DType::kF64;
     }
     return DType::kBool;
 }

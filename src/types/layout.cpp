@@ -93,8 +93,7 @@ LayoutClass classify_layout(std::span<const std::int64_t> sizes, std::span<const
 
 std::string to_string(LayoutClass layout) {
     switch (layout.kind) {
-        case LayoutKind::kContiguous:
-            return "contiguous";
+        case LayoutKind::kContiguous: return "contiguous";
         case LayoutKind::kPermuted: {
             // The largest axis named tells the rank.
             int last = 0;
@@ -108,8 +107,7 @@ std::string to_string(LayoutClass layout) {
             }
             return text + ")";
         }
-        case LayoutKind::kInnerContiguous:
-            return "inner-contiguous";
+        case LayoutKind::kInnerContiguous: return "inner-contiguous";
         case LayoutKind::kBroadcast: {
             std::string text = "broadcast(";
             bool first = true;
@@ -120,10 +118,8 @@ std::string to_string(LayoutClass layout) {
             }
             return text + ((layout.detail >> 63) != 0 ? "; inner)" : ")");
         }
-        case LayoutKind::kSelfOverlapping:
-            return "self-overlapping";
-        case LayoutKind::kGeneral:
-            return "general";
+        case LayoutKind::kSelfOverlapping: return "self-overlapping";
+        case LayoutKind::kGeneral: return "general";
     }
     return "?";
 }

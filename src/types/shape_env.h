@@ -58,12 +58,36 @@ public:
 private:
     struct Symbol {
         std::string name;
-        Range range;
+        Range range;  // declared
         std::optional<std::int64_t> hint;
-        std::optional<Dim> equal_to;  // solved equality: this symbol is that expression
+        Range known;                  // declared range, narrowed by facts
+        std::optional<Dim> equal_to;  // solved equality: this symbol is that expression of unsolved symbols
     };
+
+    template <class Change>
+    bool transact(Change change);  // applies the change and settles, or restores everything
+    bool settle();
+    bool settle_round(bool& changed);
+    bool add_equality(const Dim& a, const Dim& b, bool& solved);
+    bool narrow(SymbolId id, Range range, bool& changed);
+    bool propagate(const Dim& d, Range range, bool& changed);
+
+    Dim resolve(const Dim& d) const;  // replaces solved symbols
+    Dim rewrite(Dim d) const;         // applies rules_
+    Dim fold(const Dim& d) const;
+    Dim fold_node(const Dim& d) const;
+    Dim fold_sum(const Dim& d) const;
+    Range interval(const Dim& d, const std::vector<Range>& temporaries = {}) const;
+    std::int64_t shifted_lower_bound(const Dim& d) const;
+    std::int64_t lower_bound(const Dim& d, int depth) const;
+    Range bounds(const Dim& d) const;
+    bool is_known_nonzero(const Dim& d) const;
+    std::int64_t known_divisor(const Dim& d) const;
+    std::optional<std::int64_t> residue(const Dim& d, std::int64_t divisor, int depth = 2) const;
+
     std::vector<Symbol> symbols_;
     std::vector<std::pair<Dim, Dim>> equalities_;  // those that no symbol could be solved for
+    std::vector<std::pair<Dim, Dim>> rules_;       // monomial -> smaller expression, from equalities_
     std::vector<std::pair<Dim, Range>> ranges_;
     std::vector<std::pair<Dim, std::int64_t>> divisors_;
     std::vector<std::pair<Dim, std::int64_t>> not_equal_;
