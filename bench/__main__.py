@@ -1,7 +1,7 @@
 """`python -m bench [--json FILE] [--quick] [--force] [--group NAME,...] [--engine NAME,...]`
 
 Measures every group, prints the table, writes the rows. Refuses to start while another process uses the CPU (--force overrides).
-Exit code 0 when every target that was compared is reached, 1 when one is not, 2 on a refusal or a usage error.
+Exit code 0 when every target that was compared is reached, 1 when one is not or nothing ran, 2 on a refusal or a usage error.
 """
 
 import importlib
@@ -73,7 +73,7 @@ def main(arguments):
     if options["json"]:
         rows.write(options["json"], results)
     verdicts = [targets.reached(row, results) for row in results]
-    return 1 if False in verdicts else 0
+    return 1 if False in verdicts or not results else 0
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -40,8 +41,8 @@ class NotBuilt(RuntimeError):
 
 
 def call_overhead_program():
-    """The C++ call-overhead program, built by the project's own build from bench/cpp/call_overhead.cpp."""
-    program = HERE.parent / "build" / "call_overhead"
-    if not program.exists():
-        raise NotBuilt("flexor-cpp: build/call_overhead is missing; build the target call_overhead first")
+    """The C++ call-overhead program, built by the project's own build from bench/cpp/call_overhead.cpp and found on the PATH."""
+    program = shutil.which("flexor_call_overhead")
+    if program is None:
+        raise NotBuilt("flexor-cpp: flexor_call_overhead is not on the PATH; run through ./dev bench")
     return program

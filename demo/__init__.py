@@ -1,0 +1,1 @@
+"""The demonstration; run it with `./dev demo`."""
