@@ -144,8 +144,8 @@ def print_agreement(embeddings):
 def print_search(session, module, tokenizer, inputs, embeddings):
     """Semantic search over the texts: the three nearest for each query."""
     table = Table(title="semantic search", title_justify="left", show_lines=True)
-    table.add_column("query", ratio=1)
-    table.add_column("nearest texts (cosine)", ratio=3)
+    table.add_column("query", ratio=2)
+    table.add_column("nearest texts (cosine)", ratio=5)
     for query in texts.QUERIES:
         wanted = session.run(module, np.array([tokenizer.encode(query).ids], np.int64))[0]
         scores = embeddings @ wanted
