@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "flexor/dtype.h"
+#include "flexor/export.h"
 
 namespace flexor {
 
@@ -31,7 +32,7 @@ struct Storage {
     std::int64_t references = 1;  // accessed with std::atomic_ref
 };
 
-class Tensor {
+class FLEXOR_API Tensor {
 public:
     Tensor() = default;  // undefined tensor: defined() is false
 
@@ -86,6 +87,8 @@ private:
         std::int64_t strides[kMaxRank];
     };
     explicit Tensor(Impl* impl) : impl_(impl) {}
+    static Tensor make(Storage* storage, void* data, DType dtype, Device device, std::span<const std::int64_t> sizes,
+                       std::span<const std::int64_t> strides);
     Impl* impl_ = nullptr;
 };
 
