@@ -1,0 +1,63 @@
+#pragma once
+// Dtype and shape rules that more than one op uses, and the small questions about attributes that lowering shares.
+#include <array>
+#include <string>
+#include <vector>
+
+#include "ops/op_def.h"
+
+namespace flexor::ops::rules {
+
+// ---------------------------------------------------------------- dtype rules
+
+// The refusal of operand `index`; infer() adds the op's and the operand's name.
+Diagnostic refuse_dtype(std::span<const ArgType> args, std::size_t index, std::string expected);
+
+// Common dtype of the present operands [first, last).
+DType common_dtype(std::span<const ArgType> args, types::Promotion promotion, std::size_t first = 0,
+                   std::size_t last = ~std::size_t{0});
+// What float functions compute integers and bools in: torch the default float, NumPy by width.
+DType float_of(DType dtype, types::Promotion promotion);
+
+// One operand.
+Expected<DTypes> same(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
+Expected<DTypes> same_not_bool(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
+Expected<DTypes> same_not_bool_in_torch(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
+Expected<DTypes> same_float(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
+Expected<DTypes> same_bits(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
+Expected<DTypes> to_float(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
+Expected<DTypes> to_bool(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
+Expected<DTypes> by_attr(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
+// The first operand's dtype, whatever the others are (views, indexing).
+Expected<DTypes> first(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
+
+// Several operands.
+Expected<DTypes> promote(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
+Expected<DTypes> promote_not_bool(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
+Expected<DTypes> promote_float(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
+Expected<DTypes> promote_bits(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
+Expected<DTypes> promote_shift(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
+Expected<DTypes> subtract(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
+Expected<DTypes> compare(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
+Expected<DTypes> logical(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
+
+// ---------------------------------------------------------------- shape rules
+
+ShapeResult fresh_result(std::vector<Dim> sizes);
+bool same_shape(ShapeContext& context, std::vector<ShapeResult>& results);
+// All present operands broadcast together; C1.
+bool broadcast_shape(ShapeContext& context, std::vector<ShapeResult>& results);
+inline constexpr std::string_view kBroadcastText = "aligned at the last axis, sizes are equal or one of them is 1";
+
+// Broadcasts `sizes` with `more`, the longer one deciding the rank.
+bool broadcast_into(ShapeContext& context, std::vector<Dim>& sizes, std::span<const Dim> more, int constraint);
+
+// ---------------------------------------------------------------- attributes
+
+// Axis in [0, rank) from a constant that may count from the end; -1 if it does not lie in the rank or is no constant.
+int normal_axis(const Dim& axis, int rank);
+// The axes that a reduction removes: attribute "axes" (none: all), ascending and without duplicates. The attribute must
+// have passed the shape rule.
+std::vector<int> reduced_axes(const Attrs& attrs, int rank);
+
+}  // namespace flexor::ops::rules
