@@ -5,7 +5,7 @@
 //      private functions of the module that this class writes on first use; the common path is free of branches in the
 //      data.
 //  M2  Largest error in units in the last place, denormal results included: float 1.5 for all but tanh and tan (2.5),
-//      sigmoid (2.1), erf (2.2; 4 without AVX-512); double 2 for all but tan, tanh, erf (2.5); pow 1 for float, 2 for
+//      sigmoid and erf (2.3; erf 4 without AVX-512); double 2 for all but tan, tanh, erf (2.5); pow 1 for float, 2 for
 //      double.
 //  M3  NaN in gives NaN out; infinities, signed zeros and poles as C's math library, except where a function says
 //  otherwise. M4  A function may add blocks: the builder then stands in another block than before.

@@ -167,8 +167,8 @@ const UnaryCase kUnary[] = {
     {"cos", &VectorMath::cos, std::cos, std::cos, 1.5, 1.5, 1.5, -10, 10},
     {"tan", &VectorMath::tan, std::tan, std::tan, 2.5, 2.5, 2.5, -10, 10},
     {"tanh", &VectorMath::tanh, std::tanh, std::tanh, 2, 2.5, 2.5, -9, 9},
-    {"erf", &VectorMath::erf, std::erf, std::erf, 2.2, 4, 2.5, -4, 4},
-    {"sigmoid", &VectorMath::sigmoid, sigmoid_d, sigmoid_l, 2.1, 2.1, 2.1, -20, 20},
+    {"erf", &VectorMath::erf, std::erf, std::erf, 2.3, 4, 2.5, -4, 4},
+    {"sigmoid", &VectorMath::sigmoid, sigmoid_d, sigmoid_l, 2.3, 2.3, 2.1, -20, 20},
     {"sqrt", &VectorMath::sqrt, std::sqrt, std::sqrt, 0.51, 0.51, 0.51, 0, 100},
     {"rsqrt", &VectorMath::rsqrt, rsqrt_d, rsqrt_l, 1.51, 1.51, 1.51, 0, 100},
 };
