@@ -40,6 +40,15 @@ def add_relu_sum_rows():
     return b.build()
 
 
+def add_relu_sum_three():
+    """(a + b + c).relu().sum(-1) on matrices [P, Q]: three arguments, for the cost of the ladder's rungs."""
+    b = flexor.Builder()
+    f = b.function("main", inputs=[(name, "float32", ["P", "Q"]) for name in "abc"])
+    x, y, z = f.inputs
+    f.output((x + y + z).relu().sum(axes=[-1], keepdim=False))
+    return b.build()
+
+
 def relu_sum():
     """The classic form relu(x + 1.0).sum() on x[B, S, D], a scalar result."""
     b = flexor.Builder()

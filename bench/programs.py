@@ -14,8 +14,8 @@ def inputs(program, shape):
     """Input arrays of `program`; `shape` holds S, or P and Q for the matrix form. The same shape gives the same values everywhere."""
     length = shape.get("S", 0)
     batch = shape.get("B", BATCH)
-    if program == "tiny":
-        return [_normal(seed, shape["P"], shape["Q"]) for seed in (1, 2)]
+    if program in ("tiny", "tiny3"):
+        return [_normal(seed, shape["P"], shape["Q"]) for seed in range(3 if program == "tiny3" else 2)]
     if program == "add_relu_sum":
         return [_normal(2 * length + seed, batch, length, DIM) for seed in (0, 1)]
     if program in ("relu_sum", "chain", "encoder", "encoder12"):

@@ -22,7 +22,9 @@ def _process_times():
 
 
 def _busy_ticks():
-    user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9])
+    user, nice, system, _idle, _iowait, irq, softirq, steal = map(
+        int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+    )
     return user + nice + system + irq + softirq + steal
 
 

@@ -29,7 +29,17 @@ def _target_text(target, unit):
 def render(rows):
     """One rich table over all groups."""
     table = Table(title="flexor bench", title_justify="left")
-    for name, justify in (("case", "left"), ("engine", "left"), ("median", "right"), ("min", "right"), ("n", "right"), ("floor", "right"), ("best rival ÷ this", "right"), ("target", "left"), ("", "left")):
+    for name, justify in (
+        ("case", "left"),
+        ("engine", "left"),
+        ("median", "right"),
+        ("min", "right"),
+        ("n", "right"),
+        ("floor", "right"),
+        ("best rival ÷ this", "right"),
+        ("target", "left"),
+        ("", "left"),
+    ):
         table.add_column(name, justify=justify, no_wrap=name in ("median", "min", ""))
     last = None
     for row in rows:
@@ -41,7 +51,11 @@ def render(rows):
         ratio = f"{rival.median_s / row.median_s:.2f}×" if rival else "-"
         target, verdict = targets.of(row), targets.reached(row, rows)
         main = figure(row.median_s) if row.value is None else figure(row.value, row.unit)
-        mark = {True: "[green]reached[/]", False: "[red]not reached[/]", None: "[yellow]not compared[/]" if target else ""}[verdict]
+        mark = {
+            True: "[green]reached[/]",
+            False: "[red]not reached[/]",
+            None: "[yellow]not compared[/]" if target else "",
+        }[verdict]
         cells = (main, figure(row.min_s), str(row.n), figure(row.floor_s), ratio)
         style = "bold" if row.engine.startswith("flexor") else None
         table.add_row(label, row.engine, *cells, _target_text(target, row.unit) if target else "", mark, style=style)

@@ -64,7 +64,9 @@ def load_module():
     module.save(str(MODULE_FILE))
     load_s, module = timed(flexor.load, str(MODULE_FILE))
     size = MODULE_FILE.stat().st_size
-    CONSOLE.print(f"built in {figure(build_s)}, {MODULE_FILE.name} has {figure(size, 'bytes')}, loaded in {figure(load_s)}")
+    CONSOLE.print(
+        f"built in {figure(build_s)}, {MODULE_FILE.name} has {figure(size, 'bytes')}, loaded in {figure(load_s)}"
+    )
     return module
 
 
@@ -137,7 +139,9 @@ def print_agreement(embeddings):
             ours = embeddings["flexor"].astype(np.float64)
             cosine = (ours * other).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(other, axis=1)
             agreed &= bool(cosine.min() >= MIN_COSINE)
-            CONSOLE.print(f"embeddings against {name}: smallest cosine {cosine.min():.8f} (wanted: at least {MIN_COSINE})")
+            CONSOLE.print(
+                f"embeddings against {name}: smallest cosine {cosine.min():.8f} (wanted: at least {MIN_COSINE})"
+            )
     return agreed
 
 
@@ -162,7 +166,9 @@ def sentence_encoder():
     wanted = int(sys.argv[sys.argv.index("--texts") + 1]) if "--texts" in sys.argv else 200
     inputs = texts.collect(tokenizer, wanted)
     lengths = [len(ids) for _, ids in inputs]
-    CONSOLE.print(f"{len(inputs)} texts, {len(set(lengths))} distinct lengths in {min(lengths)}..{max(lengths)} tokens:")
+    CONSOLE.print(
+        f"{len(inputs)} texts, {len(set(lengths))} distinct lengths in {min(lengths)}..{max(lengths)} tokens:"
+    )
     CONSOLE.print(" ".join(map(str, sorted(set(lengths)))), style="dim", highlight=False)
     module = load_module()
     session = flexor.Session()

@@ -28,6 +28,7 @@ class Engine:
     def build(self, program):
         makers = {
             "tiny": models.add_relu_sum_rows,
+            "tiny3": models.add_relu_sum_three,
             "add_relu_sum": models.add_relu_sum,
             "relu_sum": models.relu_sum,
             "chain": models.chain,

@@ -23,7 +23,10 @@ def run(context):
             samples = context.interleaved(pool, f"{label} sweep", "sweep", program=program, shapes=shapes)
             total = sum(_bytes(program, s) for s in lengths)
             floor = total / floors.read_bandwidth(total)
-            rows += [timed("add_relu_sum", f"{label}, sweep", e, "20 lengths of 8xSx768", s, floor) for e, s in samples.items()]
+            rows += [
+                timed("add_relu_sum", f"{label}, sweep", e, "20 lengths of 8xSx768", s, floor)
+                for e, s in samples.items()
+            ]
             pool.ask_all("drop")
             hot = {"program": program, "shape": {"S": HOT}, "warm": 5, "inner": 20}
             samples = context.interleaved(pool, f"{label} hot", "time", **hot)

@@ -22,7 +22,11 @@ def run(context):
                     break
                 stats, case = answer["stats"], f"{count} calls"
                 shape = "8x[32..256]x768"
-                rows.append(measured("hit_rate", f"{case}: hit rate", engine, shape, counters.hit_rate(stats), "", count))
-                rows.append(measured("hit_rate", f"{case}: compilations", engine, shape, counters.compilations(stats), "count"))
+                rows.append(
+                    measured("hit_rate", f"{case}: hit rate", engine, shape, counters.hit_rate(stats), "", count)
+                )
+                rows.append(
+                    measured("hit_rate", f"{case}: compilations", engine, shape, counters.compilations(stats), "count")
+                )
                 rows.append(timed("hit_rate", f"{case}: latency", engine, shape, [first for (first,) in times["s"]]))
     return rows

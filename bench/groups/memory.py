@@ -22,7 +22,10 @@ def lower_bound_bytes(batch, length, dim=programs.DIM, ffn=4 * programs.DIM):
         ("out", 0, ("summed2",)),
     )
     sizes = {name: size for name, size, _ in steps}
-    last = {name: max((i for i, (_, _, reads) in enumerate(steps) if name in reads), default=i) for i, (name, _, _) in enumerate(steps)}
+    last = {
+        name: max((i for i, (_, _, reads) in enumerate(steps) if name in reads), default=i)
+        for i, (name, _, _) in enumerate(steps)
+    }
     # A row-wise step may write over a value that dies in it and has the same size; summed2 may stand in the caller's output.
     in_place = {("summed1", "y")}
     caller = {"summed2", "out"}

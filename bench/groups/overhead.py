@@ -6,7 +6,16 @@ import subprocess
 from .. import counters, native
 from ..rows import measured, timed
 
-ENGINES = ("flexor", "flexor-torch", "torch-eager", "torch-compile", "torch-compile-dynamic", "onnxruntime", "onnxruntime-iobinding", "numpy")
+ENGINES = (
+    "flexor",
+    "flexor-torch",
+    "torch-eager",
+    "torch-compile",
+    "torch-compile-dynamic",
+    "onnxruntime",
+    "onnxruntime-iobinding",
+    "numpy",
+)
 SHAPE = {"P": 4, "Q": 8}
 
 
@@ -16,15 +25,28 @@ def run(context):
         inner = 500 if context.quick else 2000
         samples = context.interleaved(pool, "call overhead", "time", program="tiny", shape=SHAPE, warm=50, inner=inner)
         rows += [timed("overhead", "python", e, "4x8", s) for e, s in samples.items()]
-        answer = pool.ask("flexor", "stats")
-        if answer:
-            for rung in ("exact", "symbolic"):
-                cost = counters.rung_cost_s(answer["stats"], rung)
-                if cost is not None:
-                    rows.append(measured("overhead", f"{rung} rung", "flexor", "4x8", cost, "s"))
+        rows += _rungs(context, pool)
     if context.engines is None or "flexor-cpp" in context.engines:
         context.step("call overhead: C++")
         rows += _cpp(context)
+    return rows
+
+
+def _rungs(context, pool):
+    """Mean cost of the exact and symbolic rungs with three arguments, as the ladder itself samples it."""
+    if pool.ask("flexor", "build", program="tiny3") is None:
+        return []
+    context.step("call overhead: rungs")
+    rows = []
+    for rung, requests in (
+        ("exact", {"cmd": "time", "shape": SHAPE, "n": 5, "inner": 2000}),
+        ("symbolic", {"cmd": "each", "shapes": [{"P": p, "Q": q} for p in range(1, 101) for q in range(2, 42)]}),
+    ):
+        pool.ask("flexor", "reset")
+        answer = pool.ask("flexor", program="tiny3", **requests) and pool.ask("flexor", "stats")
+        cost = counters.rung_cost_s(answer["stats"], rung) if answer else None
+        if cost is not None:
+            rows.append(measured("overhead", f"{rung} rung", "flexor", "3 arguments", cost, "s"))
     return rows
 
 

@@ -1,0 +1,529 @@
+"""Every registry op against torch: op × dtype × sizes × layouts, one module per op and dtype, all shapes and layouts in a row.
+
+Calling one module with everything in a row is on purpose: each call meets the guards that the calls before it made.
+float32 meets every layout, the other dtypes three.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is the oracle")
+flexor = pytest.importorskip("flexor", reason="the engine is not built")
+
+import torch.nn.functional as F  # noqa: E402
+from oracle import ALL, FLOATS, INTS, LAYOUTS, SIZES, check, judge, laid_out, name_of  # noqa: E402
+
+NUMBERS = (*FLOATS, *INTS)
+BITS = (*INTS, torch.bool)
+FEW_LAYOUTS = ("contiguous", "transposed", "wide pitch")
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """`shapes(n)` gives, per size n, tuples of operand shapes; ranks are the same in all of them. `eager` takes the operands."""
+
+    op: str
+    eager: Callable
+    dtypes: tuple = FLOATS
+    shapes: Callable = lambda n: [((n, 5),), ((3, n),)]
+    domains: tuple = ("any",)
+    attrs: dict = dataclasses.field(default_factory=dict)
+    ulps: int = 4
+    label: str = ""
+    strides: bool = True
+    operand_dtypes: tuple = ()  # where an operand does not follow the case's dtype: {index: dtype} as pairs
+    as_list: bool = False  # operands go into one list
+
+    def __str__(self):
+        return f"{self.op}{' ' + self.label if self.label else ''}"
+
+    def dtype_of(self, index, dtype):
+        return dict(self.operand_dtypes).get(index, dtype)
+
+    def domain_of(self, index):
+        return self.domains[min(index, len(self.domains) - 1)]
+
+
+def module_of(case, dtype):
+    """The op alone as a module; every dim of every operand is a symbol of its own."""
+    shapes = case.shapes(2)[0]
+    b = flexor.Builder()
+    inputs = [
+        (f"x{i}", name_of(case.dtype_of(i, dtype)), [f"d{i}_{axis}" for axis in range(len(shape))])
+        for i, shape in enumerate(shapes)
+    ]
+    f = b.function("main", inputs=inputs)
+    result = f.op(case.op, *([list(f.inputs)] if case.as_list else f.inputs), **case.attrs)
+    f.output(*result if isinstance(result, (list, tuple)) else (result,))
+    return b.build()
+
+
+def unary(op, eager, dtypes=FLOATS, domain="any", ulps=4, **attrs):
+    label = " ".join(map(str, attrs.values()))
+    return Case(op, eager, dtypes, domains=(domain,), attrs=attrs, ulps=ulps, label=label)
+
+
+UNARY = (
+    unary("neg", torch.neg, NUMBERS),
+    unary("abs", torch.abs, NUMBERS),
+    unary("sign", torch.sign, ALL, keep_nan=False),
+    unary("sqrt", torch.sqrt, ALL),
+    unary("rsqrt", torch.rsqrt, ALL, "positive"),
+    unary("reciprocal", torch.reciprocal, ALL, "positive"),
+    unary("square", torch.square, ALL),
+    unary("exp", torch.exp, ALL, "unit"),
+    unary("exp2", torch.exp2, FLOATS, "unit"),
+    unary("expm1", torch.expm1, FLOATS, "unit"),
+    unary("log", torch.log, ALL, "positive"),
+    unary("log2", torch.log2, FLOATS, "positive"),
+    unary("log10", torch.log10, FLOATS, "positive"),
+    unary("log1p", torch.log1p, FLOATS, "positive"),
+    unary("sin", torch.sin, ALL),
+    unary("cos", torch.cos, FLOATS),
+    unary("tan", torch.tan, FLOATS, "unit"),
+    unary("tanh", torch.tanh, ALL),
+    unary("erf", torch.erf, ALL),
+    unary("sigmoid", torch.sigmoid, ALL),
+    unary("relu", torch.relu, NUMBERS),
+    unary("relu6", F.relu6, NUMBERS),
+    unary("silu", F.silu),
+    unary("gelu", F.gelu, approximate="none", ulps=8),
+    unary("gelu", lambda x: F.gelu(x, approximate="tanh"), approximate="tanh", ulps=8),
+    unary("softplus", F.softplus),
+    unary("elu", F.elu),
+    unary("leaky_relu", F.leaky_relu),
+    unary("hardswish", F.hardswish),
+    unary("hardsigmoid", F.hardsigmoid),
+    unary("hardtanh", F.hardtanh, FLOATS),
+    unary("floor", torch.floor, NUMBERS),
+    unary("ceil", torch.ceil, NUMBERS),
+    unary("round", torch.round, NUMBERS),
+    unary("trunc", torch.trunc, NUMBERS),
+    unary("isnan", torch.isnan, ALL),
+    unary("isinf", torch.isinf, ALL),
+    unary("isfinite", torch.isfinite, ALL),
+    unary("logical_not", torch.logical_not, ALL),
+    unary("bitwise_not", torch.bitwise_not, BITS),
+)
+
+
+def pairs(n):
+    """Equal shapes, and every way a row, a column and a single element broadcast."""
+    return [((n, 5), (n, 5)), ((3, n), (3, n)), ((3, n), (1, n)), ((n, 1), (n, 5)), ((1, 1), (3, n)), ((n, 1), (1, 7))]
+
+
+def binary(op, eager=None, dtypes=NUMBERS, domains=("any",), ulps=4):
+    return Case(op, eager or getattr(torch, op), dtypes, pairs, domains, ulps=ulps)
+
+
+BINARY = (
+    binary("add", dtypes=ALL),
+    binary("sub"),
+    binary("mul", dtypes=ALL),
+    binary("div", dtypes=ALL, domains=("any", "positive")),
+    binary("floor_divide", dtypes=(torch.float32, torch.float64, *INTS), domains=("any", "positive")),
+    binary("remainder", dtypes=(torch.float32, torch.float64, *INTS), domains=("any", "positive")),
+    binary("fmod", dtypes=(torch.float32, torch.float64, *INTS), domains=("any", "positive")),
+    binary("pow", dtypes=FLOATS, domains=("positive", "unit")),
+    Case("pow", torch.pow, INTS, pairs, ("any", "small"), label="of integers"),
+    binary("maximum", dtypes=ALL),
+    binary("minimum", dtypes=ALL),
+    binary("fmax", dtypes=FLOATS),
+    binary("fmin", dtypes=FLOATS),
+    binary("atan2", dtypes=(torch.float32, torch.float64)),
+    *(
+        binary(op, dtypes=ALL)
+        for op in ("eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor")
+    ),
+    *(binary(op, dtypes=BITS) for op in ("bitwise_and", "bitwise_or", "bitwise_xor")),
+    binary("shift_left", torch.bitwise_left_shift, INTS, ("any", "small")),
+    binary("shift_right", torch.bitwise_right_shift, INTS, ("any", "small")),
+)
+
+TERNARY = (
+    Case(
+        "where",
+        torch.where,
+        ALL,
+        lambda n: [((n, 5), (n, 5), (n, 5)), ((3, 1), (3, n), (1, n)), ((1, n), (3, 1), (3, n))],
+        operand_dtypes=((0, torch.bool),),
+    ),
+    Case("lerp", torch.lerp, (torch.float32, torch.float64), lambda n: [((n, 5),) * 3, ((3, n), (1, n), (3, 1))]),
+    Case(
+        "addcmul",
+        torch.addcmul,
+        (torch.float32, torch.float64, torch.int64),
+        lambda n: [((n, 5),) * 3, ((3, n), (1, n), (3, 1))],
+    ),
+    Case("clamp", torch.clamp, (*FLOATS, torch.int64, torch.int8), lambda n: [((n, 5),) * 3, ((3, n), (1, n), (3, 1))]),
+)
+
+
+def boxes(n):
+    return [((n, 3, 5),), ((2, n, 5),), ((2, 3, n),)]
+
+
+def reduction(op, eager, dtypes, domain="any", ulps=8, every_axis=True, empty=True):
+    """A case for each set of axes, with and without keepdim; `empty` False: the size 0 has no result and is left out."""
+    for axes, keepdim in (([-1], False), ([1], True), ([0, 2], False), ([0, 1, 2], False), ([0], False)):
+        if len(axes) > 1 and not every_axis:
+            continue
+
+        def of(x, axes=tuple(axes), keepdim=keepdim):
+            return eager(x, axes, keepdim)
+
+        def shapes(n):
+            return [s for s in boxes(n) if empty or 0 not in s[0]]
+
+        label = f"{axes}{' keepdim' if keepdim else ''}"
+        yield Case(op, of, dtypes, shapes, (domain,), {"axes": axes, "keepdim": keepdim}, ulps, label)
+
+
+def one_by_one(function):
+    """Eager functions that take one axis, over several: the last first, so that numbers stay right."""
+
+    def of(x, axes, keepdim):
+        for axis in sorted((a % x.dim() for a in axes), reverse=True):
+            x = function(x, axis, keepdim)
+        return x
+
+    return of
+
+
+REDUCTIONS = (
+    *reduction("reduce_sum", lambda x, a, k: torch.sum(x, a, keepdim=k), ALL),
+    *reduction("reduce_mean", lambda x, a, k: torch.mean(x, a, keepdim=k), FLOATS),
+    *reduction("reduce_max", lambda x, a, k: torch.amax(x, a, keepdim=k), ALL, empty=False),
+    *reduction("reduce_min", lambda x, a, k: torch.amin(x, a, keepdim=k), ALL, empty=False),
+    *reduction(
+        "reduce_prod",
+        one_by_one(lambda x, a, k: torch.prod(x, a, keepdim=k)),
+        (torch.float32, torch.float64, torch.int64),
+        "unit",
+        32,
+    ),
+    *reduction("reduce_any", lambda x, a, k: torch.any(x, a, keepdim=k), (torch.bool, torch.float32, torch.int8)),
+    *reduction("reduce_all", lambda x, a, k: torch.all(x, a, keepdim=k), (torch.bool, torch.float32, torch.int8)),
+    *reduction("argmax", lambda x, a, k: torch.argmax(x, a[0], keepdim=k), NUMBERS, every_axis=False, empty=False),
+    *reduction("argmin", lambda x, a, k: torch.argmin(x, a[0], keepdim=k), NUMBERS, every_axis=False, empty=False),
+)
+
+
+def cubes(n):
+    return [((n, 3, 6),), ((2, n, 6),), ((2, 3, n),)]
+
+
+MOVEMENT = (
+    Case("permute", lambda x: x.permute(2, 0, 1), ALL, cubes, attrs={"axes": [2, 0, 1]}),
+    Case(
+        "reshape",
+        lambda x: x.reshape(x.shape[0] * x.shape[1], x.shape[2]),
+        (torch.float32, torch.int8),
+        lambda n: [((n, 3, 6),), ((2, n, 6),)],
+        attrs={"shape": [-1, 6]},
+    ),
+    Case(
+        "expand",
+        lambda x: x.expand(4, *x.shape),
+        (torch.float32, torch.int64),
+        lambda n: [((n, 1),), ((1, n),)],
+        attrs={"shape": [4, -1, -1]},
+    ),
+    Case(
+        "slice",
+        lambda x: x[:, 1:5:2],
+        ALL,
+        lambda n: [((n, 6),), ((3, n),)],
+        attrs={"axis": 1, "start": 1, "stop": 5, "step": 2},
+    ),
+    Case(
+        "slice",
+        lambda x: x[-3:],
+        (torch.float32,),
+        lambda n: [((n, 6),), ((3, n),)],
+        attrs={"axis": 0, "start": -3, "stop": None, "step": 1},
+        label="from the end",
+    ),
+    Case(
+        "concat",
+        lambda *x: torch.cat(x, 1),
+        ALL,
+        lambda n: [((n, 3), (n, 5), (n, 1)), ((2, n), (2, 3), (2, n))],
+        attrs={"axis": 1},
+        as_list=True,
+    ),
+    Case(
+        "stack",
+        lambda *x: torch.stack(x, 1),
+        (torch.float32, torch.int64, torch.bool),
+        lambda n: [((n, 3),) * 2, ((2, n),) * 2],
+        attrs={"axis": 1},
+        as_list=True,
+    ),
+    Case(
+        "split",
+        lambda x: torch.split(x, [2, 4], 1),
+        (torch.float32, torch.int8),
+        lambda n: [((n, 6),)],
+        attrs={"sizes": [2, 4], "axis": 1},
+    ),
+    Case(
+        "pad",
+        lambda x: F.pad(x, (1, 2, 0, 3), value=7.0),
+        (torch.float32, torch.float64, torch.int64),
+        lambda n: [((n, 3),), ((2, n),)],
+        attrs={"before": [0, 1], "after": [3, 2], "value": 7.0},
+    ),
+)
+
+
+def products(n):
+    return [((n, 7), (7, 5)), ((3, n), (n, 5)), ((3, 7), (7, n)), ((n, n), (n, n))]
+
+
+def batched(n):
+    return [((2, n, 7), (2, 7, 5)), ((2, 3, n), (1, n, 5)), ((1, 3, 7), (4, 7, n)), ((n, 2, 3), (n, 3, 2))]
+
+
+CONTRACTIONS = (
+    Case("matmul", torch.matmul, (*FLOATS, torch.int64), products, ulps=16, strides=False),
+    Case("matmul", torch.matmul, (*FLOATS, torch.int64), batched, ulps=16, strides=False, label="batched"),
+    Case(
+        "linear",
+        F.linear,
+        FLOATS,
+        lambda n: [((n, 7), (5, 7), (5,)), ((3, n), (5, n), (5,)), ((3, 7), (n, 7), (n,))],
+        ulps=16,
+        strides=False,
+    ),
+    Case(
+        "linear",
+        F.linear,
+        FLOATS,
+        lambda n: [((2, n, 7), (5, 7)), ((2, 3, n), (5, n))],
+        ulps=16,
+        strides=False,
+        label="without bias",
+    ),
+)
+
+
+def rows(n):
+    return [((3, n),), ((n, 17),)]
+
+
+NORMALISATIONS = (
+    Case("softmax", lambda x: F.softmax(x, -1), FLOATS, rows, attrs={"axis": -1}, ulps=8, strides=False),
+    Case(
+        "softmax",
+        lambda x: F.softmax(x, 0),
+        FLOATS,
+        rows,
+        attrs={"axis": 0},
+        ulps=8,
+        strides=False,
+        label="over columns",
+    ),
+    Case("log_softmax", lambda x: F.log_softmax(x, -1), FLOATS, rows, attrs={"axis": -1}, ulps=8, strides=False),
+    Case(
+        "layer_norm",
+        lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b, 1e-5),
+        FLOATS,
+        lambda n: [((3, n), (n,), (n,)), ((n, 17), (17,), (17,))],
+        attrs={"eps": 1e-5},
+        ulps=16,
+        strides=False,
+    ),
+    Case(
+        "layer_norm",
+        lambda x: F.layer_norm(x, x.shape[-1:], eps=1e-5),
+        FLOATS,
+        rows,
+        attrs={"eps": 1e-5},
+        ulps=16,
+        strides=False,
+        label="plain",
+    ),
+    Case(
+        "rms_norm",
+        lambda x, w: F.rms_norm(x, x.shape[-1:], w, 1e-6),
+        FLOATS,
+        lambda n: [((3, n), (n,)), ((n, 17), (17,))],
+        attrs={"eps": 1e-6},
+        ulps=16,
+        strides=False,
+    ),
+)
+
+
+def heads(n):
+    """(q, k, v) of [batch, heads, length, head size]: lengths alike, different, and a changing head size."""
+    return [((2, 3, n, 8),) * 3, ((2, 3, 5, 8), (2, 3, n, 8), (2, 3, n, 8)), ((1, 2, 4, n), (1, 2, 6, n), (1, 2, 6, 8))]
+
+
+def no_empty_keys(shapes):
+    """Leaves out attention over no keys and over heads of size 0, on which eager's own kernels do not agree."""
+    return lambda n: [s for s in shapes(n) if n > 0]
+
+
+ATTENTION = (
+    Case("sdpa", F.scaled_dot_product_attention, FLOATS, no_empty_keys(heads), ulps=64, strides=False),
+    Case(
+        "sdpa",
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+        FLOATS,
+        no_empty_keys(lambda n: [((2, 3, n, 8),) * 3]),
+        attrs={"is_causal": True},
+        ulps=64,
+        strides=False,
+        label="causal",
+    ),
+    Case(
+        "sdpa",
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, scale=0.3),
+        (torch.float32,),
+        no_empty_keys(heads),
+        attrs={"scale": 0.3},
+        ulps=64,
+        strides=False,
+        label="scaled",
+    ),
+    Case(
+        "sdpa",
+        lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m),
+        (torch.float32, torch.bfloat16),
+        no_empty_keys(lambda n: [(*((2, 3, n, 8),) * 3, (2, 1, n, n))]),
+        ulps=64,
+        strides=False,
+        label="additive mask",
+    ),
+)
+
+CASES = (*UNARY, *BINARY, *TERNARY, *REDUCTIONS, *MOVEMENT, *CONTRACTIONS, *NORMALISATIONS, *ATTENTION)
+
+
+def runs_of(case, dtype):
+    """Operands of every run, with a name: sizes outside, layouts inside; operand i takes the layout i places further."""
+    names = tuple(LAYOUTS) if dtype == torch.float32 else FEW_LAYOUTS
+    for n in SIZES:
+        for shapes in case.shapes(n):
+            for turn in range(len(names)):
+                layouts = [names[(turn + i) % len(names)] for i in range(len(shapes))]
+                operands = [
+                    laid_out(shape, case.dtype_of(i, dtype), layout, 10 * n + i, case.domain_of(i))
+                    for i, (shape, layout) in enumerate(zip(shapes, layouts))
+                ]
+                yield f"{shapes} {layouts}", operands
+
+
+@pytest.mark.parametrize(
+    ("case", "dtype"), [pytest.param(c, d, id=f"{c}-{name_of(d)}") for c in CASES for d in c.dtypes]
+)
+def test_op(case, dtype):
+    module, session = module_of(case, dtype), flexor.Session()
+    for name, operands in runs_of(case, dtype):
+        try:
+            check(case.eager, session, module, operands, ulps=case.ulps, strides=case.strides)
+        except Exception as error:
+            raise AssertionError(f"{case} {name_of(dtype)} on {name}: {error}") from error
+
+
+def test_every_op_of_the_registry_is_met():
+    """An op that is added without a case here, or in a test of its own, fails."""
+    elsewhere = {"cast", "gather", "embedding", "embedding_bag"}
+    missing = {op["name"] for op in flexor.list_ops()} - {c.op for c in CASES} - elsewhere
+    assert not missing
+
+
+@pytest.mark.parametrize("source", ALL, ids=name_of)
+def test_cast(source):
+    """Every pair of dtypes; negative numbers to signed integers too."""
+    for target in ALL:
+        domain = "positive" if torch.uint8 in (source, target) else "any"
+        case = Case("cast", lambda x: x.to(target), (source,), domains=(domain,), attrs={"dtype": name_of(target)})
+        module, session = module_of(case, source), flexor.Session()
+        for n, layout in itertools.product((0, 1, 17), FEW_LAYOUTS):
+            check(case.eager, session, module, [laid_out((3, n), source, layout, n, domain)], strides=True)
+
+
+@pytest.mark.parametrize("index_dtype", (torch.int64, torch.int32), ids=name_of)
+def test_rows_taken_by_index(index_dtype):
+    """embedding and gather with indices of any layout; 0 indices; the last row."""
+    table = laid_out((9, 6), torch.float32, "wide pitch")
+    embedding, session = (
+        module_of(
+            Case("embedding", F.embedding, shapes=lambda n: [((n, 3), (9, 6))], operand_dtypes=((0, index_dtype),)),
+            torch.float32,
+        ),
+        flexor.Session(),
+    )
+    gather = module_of(
+        Case(
+            "gather", None, shapes=lambda n: [((9, 6), (n, 6))], operand_dtypes=((1, index_dtype),), attrs={"axis": 0}
+        ),
+        torch.float32,
+    )
+    for n, layout in itertools.product(SIZES, FEW_LAYOUTS):
+        ids = laid_out((n, 3), index_dtype, layout, n, "positive") % 9
+        check(lambda i, t: F.embedding(i, t), session, embedding, [ids, table])
+        rows_ = laid_out((n, 6), index_dtype, layout, n, "positive") % 9
+        check(lambda t, i: torch.gather(t, 0, i.long()), session, gather, [table, rows_])
+
+
+@pytest.mark.parametrize("mode", ("sum", "mean", "max"))
+def test_embedding_bag(mode):
+    """Bags of different sizes, an empty one among them."""
+    b = flexor.Builder()
+    f = b.function(
+        "main", inputs=[("ids", "int64", ["N"]), ("table", "float32", ["R", "D"]), ("offsets", "int64", ["B"])]
+    )
+    f.output(f.op("embedding_bag", *f.inputs, mode=mode))
+    module, session = b.build(), flexor.Session()
+    table = laid_out((9, 6), torch.float32, "contiguous")
+    for ids, offsets in (([1, 2, 8, 0, 5], [0, 2, 2, 4]), ([3], [0]), ([], [0, 0]), ([4, 4, 4, 4, 4, 4, 4], [0, 1])):
+        operands = [torch.tensor(ids, dtype=torch.int64), table, torch.tensor(offsets)]
+        check(lambda i, t, o: F.embedding_bag(i, t, o, mode=mode), session, module, operands, ulps=8)
+
+
+def test_attention_with_lengths():
+    """Rows of k and v past a sequence's length do not count, whatever stands there."""
+    b = flexor.Builder()
+    shape = ["B", 2, "S", 8]
+    f = b.function(
+        "main",
+        inputs=[("q", "float32", shape), ("k", "float32", shape), ("v", "float32", shape), ("n", "int64", ["B"])],
+    )
+    q, k, v, n = f.inputs
+    f.output(f.sdpa(q, k, v, lengths=n))
+    module, session = b.build(), flexor.Session()
+    for length in (1, 2, 15, 16, 17, 33, 130):
+        q, k, v = (laid_out((3, 2, length, 8), torch.float32, "contiguous", i) for i in range(3))
+        n = torch.tensor([length, (length + 1) // 2, 1])
+        k[1, :, n[1] :], v[1, :, n[1] :] = float("nan"), float("inf")
+        got = session.run(module, q, k, v, n)
+        for row in range(3):
+            part = [t[row : row + 1, :, : n[row]] for t in (k, v)]
+            eager = F.scaled_dot_product_attention(q[row : row + 1], *part)
+            truth = F.scaled_dot_product_attention(q[row : row + 1].double(), *(p.double() for p in part))
+            judge(got[row : row + 1], eager, truth, ulps=64)
+
+
+@pytest.mark.parametrize("case", [c for c in (*UNARY, *BINARY) if torch.float32 in c.dtypes], ids=str)
+def test_numpy_with_negative_strides(case):
+    """NumPy arrays read backwards along either axis: torch has no such layout."""
+    module, session = module_of(case, torch.float32), flexor.Session()
+    for n in SIZES:
+        for shapes in case.shapes(n):
+            for flips in ((slice(None), slice(None, None, -1)), (slice(None, None, -1), slice(None))):
+                arrays = [
+                    laid_out(s, torch.float32, "contiguous", i, case.domain_of(i)).numpy()[flips]
+                    for i, s in enumerate(shapes)
+                ]
+                tensors = [torch.from_numpy(a.copy()) for a in arrays]
+                got = session.run(module, *arrays)
+                assert isinstance(got, np.ndarray)
+                judge(got, case.eager(*tensors), case.eager(*(t.double() for t in tensors)), case.ulps)
