@@ -63,6 +63,7 @@ struct Node {
     NodeId operands[3] = {kNoNode, kNoNode, kNoNode};
     std::uint32_t index = 0;  // leaves, see ScalarOp
     std::int64_t constant_bits = 0;
+    friend bool operator==(const Node&, const Node&) = default;
 };
 
 // Adds index * stride elements to an address; index (i64 or i32 node) must lie in [0, extent), or in [-extent, extent)
@@ -72,6 +73,7 @@ struct GatherTerm {
     IntRef stride;
     IntRef extent;
     bool wrap_negative = false;
+    friend bool operator==(const GatherTerm&, const GatherTerm&) = default;
 };
 
 // Element address in a buffer: offset + sum over dims of index[d] * strides[d] + gathered terms. All in elements of the
@@ -82,6 +84,7 @@ struct Access {
     std::vector<IntRef> strides;  // one per dim of the body; constant 1 and 0 are facts codegen may use
     std::vector<GatherTerm> gathers;
     NodeId mask = kNoNode;  // bool node: where false, a load gives 0 without touching memory, a store does nothing
+    friend bool operator==(const Access&, const Access&) = default;
 };
 
 enum class Combine : std::uint8_t {
@@ -103,6 +106,7 @@ struct Stage {
     Access target;                    // kStore; the buffer's dtype equals the dtype of `value`
     bool per_row = false;  // kStore once per row: `value` does not vary along row dims and target strides of row dims
                            // are constant 0
+    friend bool operator==(const Stage&, const Stage&) = default;
 };
 
 struct Body {
@@ -112,6 +116,7 @@ struct Body {
     std::vector<Access> accesses;
     std::vector<Stage> stages;
     std::uint32_t rank() const { return static_cast<std::uint32_t>(extents.size()); }
+    friend bool operator==(const Body&, const Body&) = default;
 };
 
 struct BufferParam {
@@ -129,6 +134,7 @@ struct MatrixOperand {
     IntRef row_stride;    // a: per m;  b: per k
     IntRef col_stride;    // a: per k;  b: per n
     bool packed = false;  // b only: the buffer is a packed weight (strides describe the matrix it was packed from)
+    friend bool operator==(const MatrixOperand&, const MatrixOperand&) = default;
 };
 
 // acc[batch.., m, n] = sum over k of a[batch.., m, k] * b[batch.., k, n], accumulated in `accumulator`; then the
@@ -141,6 +147,7 @@ struct Contraction {
     DType a_dtype, b_dtype, accumulator;
     MatrixOperand a, b;
     std::optional<Body> prologue;
+    friend bool operator==(const Contraction&, const Contraction&) = default;
 };
 
 enum class MaskKind : std::uint8_t { kNone, kCausal, kBoolean, kAdditive };
@@ -151,6 +158,7 @@ struct StridedOperand {
     std::uint32_t buffer = 0;
     IntRef offset;
     std::vector<IntRef> strides;
+    friend bool operator==(const StridedOperand&, const StridedOperand&) = default;
 };
 struct Attention {
     IntRef batch, heads, kv_heads, q_len, kv_len, head_dim, value_dim;
@@ -160,6 +168,7 @@ struct Attention {
     std::optional<StridedOperand> lengths;  // i64[B] stride: keys at and after the length do not exist
     NodeId scale = kNoNode;                 // node of the body (kConst or kParam), f32 or f64
     DType dtype;
+    friend bool operator==(const Attention&, const Attention&) = default;
 };
 
 enum class KernelKind : std::uint8_t { kRow, kContraction, kAttention, kExtern };
@@ -176,7 +185,7 @@ struct Kernel {
         extern_name;  // kExtern: implementation in runtime/kernels, called with the buffers and params as they are
 };
 
-// Rounds of memory traffic: distinct buffers read, and distinct buffers written that `is_result` does not name.
+// Rounds of memory traffic: distinct buffers read, and distinct buffers written.
 struct Traffic {
     int reads = 0;
     int writes = 0;
@@ -186,8 +195,10 @@ Traffic traffic(const Kernel& kernel);
 std::size_t structural_hash(const Kernel& kernel);          // without names
 bool structurally_equal(const Kernel& a, const Kernel& b);  // without names
 
-// Small helper that appends nodes with local value numbering and constant folding of trivial identities (x*1 is NOT
-// folded for floats with NaN-visible effects).
+const char* combine_name(Combine combine);
+
+// Appends nodes with local value numbering, and folds what changes no bit of any result: integer identities and
+// constants, casts that undo a widening, selects that choose one value. Float arithmetic is never folded.
 class BodyBuilder {
 public:
     explicit BodyBuilder(Body& body) : body_(body) {}
