@@ -3,11 +3,16 @@
 
     tools/generate.py           writes the files that are out of date
     tools/generate.py --check   writes nothing, names the files that are out of date, exits 1 if there are any
+
+The page of the ops comes from the running registry, through the program flexor_reference of the build folder
+(FLEXOR_BUILD, default build/); `./dev generate` builds it and runs this.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -126,6 +131,14 @@ def statistics_page() -> str:
     return "\n".join(parts)
 
 
+def ops_page() -> str:
+    program = Path(os.environ.get("FLEXOR_BUILD", ROOT / "build")) / "tools" / "flexor_reference"
+    if not program.exists():
+        sys.exit(f"{program} is missing: run ./dev generate, or ./dev check")
+    page = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    return page.rstrip("\n") + "\n"
+
+
 def layer_table() -> str:
     layers = check_layers.read_layers(ROOT / "tools/layers.txt")
     rows = []
@@ -140,6 +153,7 @@ def outputs() -> dict[Path, str]:
     pages = {
         ROOT / "docs/reference/diagnostics.md": note + diagnostics_page(),
         ROOT / "docs/reference/opcodes.md": note + opcodes_page(),
+        ROOT / "docs/reference/ops.md": note + ops_page(),
         ROOT / "docs/reference/options.md": note + options_page(),
         ROOT / "docs/reference/statistics.md": note + statistics_page(),
     }
@@ -157,7 +171,7 @@ def main() -> int:
     check = "--check" in sys.argv[1:]
     stale = [(path, text) for path, text in outputs().items() if not path.exists() or path.read_text() != text]
     for path, text in stale:
-        print(f"{path.relative_to(ROOT)}: {'out of date; run tools/generate.py' if check else 'written'}")
+        print(f"{path.relative_to(ROOT)}: {'out of date; run ./dev generate' if check else 'written'}")
         if not check:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
