@@ -1,5 +1,6 @@
 #include "codegen/cpu_llvm/gemm_tiles.h"
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 #include <optional>
@@ -15,6 +16,7 @@ namespace {
 using runtime::GemmTiles;
 using runtime::kDotColumns;
 using runtime::kMaxDotRows;
+using runtime::kMaxWideRows;
 
 // How a dtype is computed on this host.
 struct Scheme {
@@ -28,18 +30,10 @@ struct Scheme {
         rows = many_registers ? 8 : 6;
         vectors = many_registers ? 3 : 2;
         switch (dtype) {
-            case DType::kF64:
-                element = ir.f64;
-                break;
-            case DType::kF32:
-                element = ir.f32;
-                break;
-            case DType::kF16:
-                element = ir.f16;
-                break;
-            default:
-                element = ir.i16;
-                break;
+            case DType::kF64: element = ir.f64; break;
+            case DType::kF32: element = ir.f32; break;
+            case DType::kF16: element = ir.f16; break;
+            default: element = ir.i16; break;
         }
         a_element = pairs ? ir.i16 : accumulator;
         align = dtype == DType::kF64 ? 8 : dtype == DType::kF32 ? 4 : 2;
@@ -60,6 +54,9 @@ struct Scheme {
         V bits = LLVMBuildShl(ir.builder, LLVMBuildZExt(ir.builder, value, ir.i32, ""), ir.int32(16), "");
         return LLVMBuildBitCast(ir.builder, bits, ir.f32, "");
     }
+
+    // As many panels as the accumulators of a full tile cover.
+    int wide_panels(int tile_rows) const { return std::min(4, this->rows / tile_rows); }
 
     const Ir& ir;
     DType dtype;
@@ -120,7 +117,7 @@ void emit_tile(const Scheme& s, int rows, int vectors) {
     };
 
     int width = s.pairs ? 2 : 1;
-    int unroll = vectors == s.vectors ? 4 : 2;
+    int unroll = rows == s.rows && vectors == s.vectors ? 4 : rows * vectors > 12 ? 2 : 1;
     V next = nullptr;
     acc = ir.loop(
         ir.int64(0), k, unroll * width, acc,
@@ -347,6 +344,7 @@ Expected<Compiled> generate(DType dtype) {
         emit_dot(s, rows, kDotColumns);
         emit_dot(s, rows, 1);
     }
+    for (int rows = 1; rows <= kMaxWideRows && !s.pairs; ++rows) emit_tile(s, rows, s.wide_panels(rows) * s.vectors);
     if (four_bytes) emit_pack_columns(s);
     if (half) emit_converts(s);
 
@@ -371,6 +369,11 @@ Expected<Compiled> generate(DType dtype) {
     for (int rows = 1; rows <= kMaxDotRows; ++rows) {
         find(tiles.dot[rows - 1], "dot_" + std::to_string(rows) + "_" + std::to_string(kDotColumns));
         find(tiles.dot_single[rows - 1], "dot_" + std::to_string(rows) + "_1");
+    }
+    for (int rows = 1; rows <= kMaxWideRows && !s.pairs; ++rows) {
+        tiles.wide_panels[rows - 1] = s.wide_panels(rows);
+        std::string columns = std::to_string(s.wide_panels(rows) * s.vectors);
+        find(tiles.wide[rows - 1], "tile_" + std::to_string(rows) + "_" + columns);
     }
     find(tiles.pack_columns, "pack_columns");
     find(tiles.to_a_type, "to_a_type");

@@ -12,8 +12,8 @@
 namespace flexor::runtime {
 namespace {
 
-// Bytes of the second-level cache that one thread's blocks may fill. Two thirds of the smallest one we meet.
-constexpr std::int64_t kBlockBytes = 640 << 10;
+// Bytes of the second-level cache that a panel of B may fill: most of the smallest one we meet.
+constexpr std::int64_t kPanelBytes = 960 << 10;
 // Up to this many rows B is read once or twice, so that packing it would cost more than it saves.
 constexpr std::int64_t kDirectRows = 16;
 // A row of B this short (in bytes) leaves B dense in pages: reading it in place is as good as a packed panel.
@@ -112,13 +112,14 @@ Plan make_plan(const GemmCall& call) {
     }
 
     // K is cut only where a panel would not fit the second-level cache.
-    std::int64_t k_fit = std::max<std::int64_t>(256, kBlockBytes * 3 / 2 / (t.panel_columns() * size) / 8 * 8);
+    std::int64_t k_fit = std::max<std::int64_t>(256, kPanelBytes / (t.panel_columns() * size) / 8 * 8);
     p.k_block = p.k <= k_fit + k_fit / 4 ? std::max<std::int64_t>(p.k, 1) : up(ceil_div(p.k, ceil_div(p.k, k_fit)), 8);
     if (p.b_source == BSource::kDot) p.k_block = std::max<std::int64_t>(p.k, 1);
     bool cuts_k = p.k > p.k_block;
 
-    // Rows of a block: what the cache holds of A, evened out.
-    std::int64_t most = std::clamp<std::int64_t>(kBlockBytes / std::max<std::int64_t>(1, p.k_block * a_size), 64, 512);
+    // Rows of a block. A block of A streams past a panel of B that stays in the second-level cache: the longer the
+    // panel, the more rows its own way from memory must pay for. Measured: 64 to 512 rows are equal at K = 768.
+    std::int64_t most = p.k_block * size <= 4096 ? 256 : 512;
     if (p.b_source == BSource::kPanel) most = cuts_k ? 256 : p.m;
     if (call.prologue) most = 48;
     most = up(most, t.max_rows);
@@ -279,12 +280,8 @@ private:
         const char* b = static_cast<const char*>(call_.b.data);
         const char* packed = nullptr;
         switch (p_.b_source) {
-            case BSource::kPacked:
-                packed = b + b_place.offset * matrix_bytes_;
-                break;
-            case BSource::kShared:
-                packed = shared_b_ + b_place.distinct * matrix_bytes_;
-                break;
+            case BSource::kPacked: packed = b + b_place.offset * matrix_bytes_; break;
+            case BSource::kShared: packed = shared_b_ + b_place.distinct * matrix_bytes_; break;
             case BSource::kPrivate:
                 packed = w.scratch + p_.slot_b;
                 if (first) {
@@ -293,9 +290,7 @@ private:
                     }
                 }
                 break;
-            default:
-                b += b_place.offset * size_;
-                break;
+            default: b += b_place.offset * size_; break;
         }
         prepare_a(w);
         std::int64_t last = std::min(p_.panels, (panel_block + 1) * p_.panels_per_block);
@@ -307,6 +302,12 @@ private:
                 continue;
             }
             std::int64_t width = panel_width(t_, p_.n, n0);
+            if (std::int64_t wide = wide_panels(w, panel, last)) {
+                columns = wide * t_.panel_columns();
+                multiply_panel(w, b + n0 * size_, call_.b.row_stride, n0, columns, columns);
+                panel += wide - 1;
+                continue;
+            }
             const char* source = nullptr;
             std::int64_t ldb = width;
             if (packed) {
@@ -321,6 +322,14 @@ private:
             }
             multiply_panel(w, source, ldb, n0, columns, width);
         }
+    }
+
+    // Full panels that one wide tile covers from `panel` on, 0 if it does not apply here.
+    std::int64_t wide_panels(const Task& w, std::int64_t panel, std::int64_t last) const {
+        std::int64_t rows = w.m1 - w.m0;
+        if (p_.b_source != BSource::kDirect || rows > kMaxWideRows || p_.k > p_.k_block || !t_.wide[rows - 1]) return 0;
+        std::int64_t count = t_.wide_panels[rows - 1];
+        return panel + count <= last && (panel + count) * t_.panel_columns() <= p_.n ? count : 0;
     }
 
     void prepare_a(Task& w) {
@@ -377,8 +386,8 @@ private:
                 } else if (cuts_k) {
                     c = w.scratch + p_.slot_c + m * width * acc_size_;
                 }
-                t_.tile[height - 1][vectors - 1](w.a + (m * w.lda + k0) * a_size_, w.lda, b + k0 * ldb * size_, ldb, c,
-                                                 ldc, k_count, k0 > 0);
+                TileFunction tile = vectors <= t_.vectors ? t_.tile[height - 1][vectors - 1] : t_.wide[height - 1];
+                tile(w.a + (m * w.lda + k0) * a_size_, w.lda, b + k0 * ldb * size_, ldb, c, ldc, k_count, k0 > 0);
                 if (!direct && k0 + k_count >= p_.k) finish(w, c, width, w.m0 + m, height, n0, columns);
                 m += height;
             }

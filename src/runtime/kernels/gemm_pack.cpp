@@ -62,18 +62,12 @@ void store_converted(const Source* sums, std::int64_t n, void* target_in, std::i
 template <typename Source>
 void store_row_from(const Source* sums, std::int64_t n, void* target, std::int64_t stride, DType dtype) {
     switch (dtype) {
-        case DType::kU8:
-            return store_converted<std::uint8_t>(sums, n, target, stride);
-        case DType::kI8:
-            return store_converted<std::int8_t>(sums, n, target, stride);
-        case DType::kI32:
-            return store_converted<std::int32_t>(sums, n, target, stride);
-        case DType::kI64:
-            return store_converted<std::int64_t>(sums, n, target, stride);
-        case DType::kF32:
-            return store_converted<float>(sums, n, target, stride);
-        case DType::kF64:
-            return store_converted<double>(sums, n, target, stride);
+        case DType::kU8: return store_converted<std::uint8_t>(sums, n, target, stride);
+        case DType::kI8: return store_converted<std::int8_t>(sums, n, target, stride);
+        case DType::kI32: return store_converted<std::int32_t>(sums, n, target, stride);
+        case DType::kI64: return store_converted<std::int64_t>(sums, n, target, stride);
+        case DType::kF32: return store_converted<float>(sums, n, target, stride);
+        case DType::kF64: return store_converted<double>(sums, n, target, stride);
         case DType::kF16:
             for (std::int64_t j = 0; j < n; ++j) {
                 static_cast<std::uint16_t*>(target)[j * stride] = half_from_float(static_cast<float>(sums[j]));
@@ -84,8 +78,7 @@ void store_row_from(const Source* sums, std::int64_t n, void* target, std::int64
                 static_cast<std::uint16_t*>(target)[j * stride] = bfloat_from_float(static_cast<float>(sums[j]));
             }
             return;
-        case DType::kBool:
-            break;
+        case DType::kBool: break;
     }
     FLEXOR_UNREACHABLE();
 }
@@ -133,14 +126,10 @@ void pack_panel(const GemmTiles& tiles, const void* source, std::int64_t rs, std
         return;
     }
     switch (size) {
-        case 1:
-            return pack_panel_bits<std::uint8_t>(tiles, source, rs, cs, k, columns, width, panel);
-        case 2:
-            return pack_panel_bits<std::uint16_t>(tiles, source, rs, cs, k, columns, width, panel);
-        case 4:
-            return pack_panel_bits<std::uint32_t>(tiles, source, rs, cs, k, columns, width, panel);
-        default:
-            return pack_panel_bits<std::uint64_t>(tiles, source, rs, cs, k, columns, width, panel);
+        case 1: return pack_panel_bits<std::uint8_t>(tiles, source, rs, cs, k, columns, width, panel);
+        case 2: return pack_panel_bits<std::uint16_t>(tiles, source, rs, cs, k, columns, width, panel);
+        case 4: return pack_panel_bits<std::uint32_t>(tiles, source, rs, cs, k, columns, width, panel);
+        default: return pack_panel_bits<std::uint64_t>(tiles, source, rs, cs, k, columns, width, panel);
     }
 }
 
@@ -162,14 +151,10 @@ void pack_a_rows(const GemmTiles& tiles, const void* source, std::int64_t rs, st
         return tiles.pack_columns(source, cs, target, k, k, rows);  // a transposition
     }
     switch (size) {
-        case 1:
-            return gather_rows<std::uint8_t>(source, rs, cs, rows, k, target);
-        case 2:
-            return gather_rows<std::uint16_t>(source, rs, cs, rows, k, target);
-        case 4:
-            return gather_rows<std::uint32_t>(source, rs, cs, rows, k, target);
-        default:
-            return gather_rows<std::uint64_t>(source, rs, cs, rows, k, target);
+        case 1: return gather_rows<std::uint8_t>(source, rs, cs, rows, k, target);
+        case 2: return gather_rows<std::uint16_t>(source, rs, cs, rows, k, target);
+        case 4: return gather_rows<std::uint32_t>(source, rs, cs, rows, k, target);
+        default: return gather_rows<std::uint64_t>(source, rs, cs, rows, k, target);
     }
 }
 
@@ -181,14 +166,10 @@ void store_row(const GemmTiles& tiles, const void* sums, std::int64_t n, void* t
     }
     if (stride == 1 && dtype == tiles.dtype && tiles.from_accumulator) return tiles.from_accumulator(sums, target, n);
     switch (tiles.accumulator) {
-        case DType::kF32:
-            return store_row_from(static_cast<const float*>(sums), n, target, stride, dtype);
-        case DType::kF64:
-            return store_row_from(static_cast<const double*>(sums), n, target, stride, dtype);
-        case DType::kI32:
-            return store_row_from(static_cast<const std::int32_t*>(sums), n, target, stride, dtype);
-        default:
-            return store_row_from(static_cast<const std::int64_t*>(sums), n, target, stride, dtype);
+        case DType::kF32: return store_row_from(static_cast<const float*>(sums), n, target, stride, dtype);
+        case DType::kF64: return store_row_from(static_cast<const double*>(sums), n, target, stride, dtype);
+        case DType::kI32: return store_row_from(static_cast<const std::int32_t*>(sums), n, target, stride, dtype);
+        default: return store_row_from(static_cast<const std::int64_t*>(sums), n, target, stride, dtype);
     }
 }
 

@@ -21,6 +21,7 @@ inline constexpr int kMaxTileVectors = 4;
 inline constexpr int kDotColumns = 4;
 inline constexpr int kMaxDotRows = 4;
 inline constexpr int kMaxPanelColumns = 64;
+inline constexpr int kMaxWideRows = 4;
 
 // c[rows, width] (+)= a[rows, k] . b[k, width]. a: elements of `a_type`, row stride lda, columns contiguous. b: row
 // stride ldb elements (the panel's width when packed). c: elements of `accumulator`. With accumulate = 0 c is only
@@ -53,6 +54,9 @@ struct GemmTiles {
     // Optional parts, null where absent.
     DotFunction dot[kMaxDotRows] = {};         // kDotColumns columns, [rows - 1]
     DotFunction dot_single[kMaxDotRows] = {};  // one column
+    // Tiles over several panels of a B that is read in place: long runs of each row, for few rows of A.
+    TileFunction wide[kMaxWideRows] = {};  // [rows - 1], wide_panels[rows - 1] * panel_columns() columns
+    int wide_panels[kMaxWideRows] = {};
     PackColumnsFunction pack_columns = nullptr;
     ConvertFunction to_a_type = nullptr;         // dtype to a_type
     ConvertFunction from_accumulator = nullptr;  // accumulator to dtype, round to nearest even
