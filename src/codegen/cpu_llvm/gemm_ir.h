@@ -1,5 +1,5 @@
-// A thin shorthand over the LLVM C API for the hand-written kernels of this folder (GEMM tiles, packing, attention
-// rows). It owns nothing.
+// A thin shorthand over the LLVM C API for the hand-written kernels of this folder: loops over carried accumulators
+// (GEMM tiles, packing, attention rows). It owns nothing.
 #pragma once
 
 #include <llvm-c/Core.h>
@@ -18,8 +18,8 @@ namespace flexor::codegen::cpu_llvm {
 using V = LLVMValueRef;
 using Ty = LLVMTypeRef;
 
-struct Ir {
-    explicit Ir(const ModuleBuilder& owner)
+struct TileIr {
+    explicit TileIr(const ModuleBuilder& owner)
         : context(owner.context()), module(owner.module()), builder(owner.builder()) {
         i1 = LLVMInt1TypeInContext(context);
         i8 = LLVMInt8TypeInContext(context);

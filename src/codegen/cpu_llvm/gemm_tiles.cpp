@@ -20,7 +20,7 @@ using runtime::kMaxWideRows;
 
 // How a dtype is computed on this host.
 struct Scheme {
-    Scheme(const Ir& ir_in, DType dtype_in) : ir(ir_in), dtype(dtype_in) {
+    Scheme(const TileIr& ir_in, DType dtype_in) : ir(ir_in), dtype(dtype_in) {
         const HostTarget& host = host_target();
         pairs = dtype == DType::kBF16 && host.has_avx512bf16;
         accumulator = dtype == DType::kF64 ? ir.f64 : ir.f32;
@@ -41,12 +41,12 @@ struct Scheme {
 
     // A vector of `element` as a vector of `accumulator`.
     V widen(V value, int count) const {
-        if (dtype == DType::kF16) return LLVMBuildFPExt(ir.builder, value, Ir::vec(ir.f32, count), "");
+        if (dtype == DType::kF16) return LLVMBuildFPExt(ir.builder, value, TileIr::vec(ir.f32, count), "");
         if (dtype != DType::kBF16) return value;
-        Ty wide = Ir::vec(ir.i32, count);
+        Ty wide = TileIr::vec(ir.i32, count);
         V bits = LLVMBuildZExt(ir.builder, value, wide, "");
         bits = LLVMBuildShl(ir.builder, bits, ir.splat(ir.int32(16), count), "");
-        return LLVMBuildBitCast(ir.builder, bits, Ir::vec(ir.f32, count), "");
+        return LLVMBuildBitCast(ir.builder, bits, TileIr::vec(ir.f32, count), "");
     }
     V widen_scalar(V value) const {
         if (dtype == DType::kF16) return LLVMBuildFPExt(ir.builder, value, ir.f32, "");
@@ -58,7 +58,7 @@ struct Scheme {
     // As many panels as the accumulators of a full tile cover.
     int wide_panels(int tile_rows) const { return std::min(4, this->rows / tile_rows); }
 
-    const Ir& ir;
+    const TileIr& ir;
     DType dtype;
     bool pairs;
     Ty element, a_element, accumulator;
@@ -66,17 +66,17 @@ struct Scheme {
     unsigned align;
 };
 
-using Values = Ir::Values;
+using Values = TileIr::Values;
 
 // tile_<rows>_<vectors>: the sum over k runs in order, one fused multiply-add a step; nothing depends on where a row
 // stands in its tile, so a row's result does not depend on M.
 void emit_tile(const Scheme& s, int rows, int vectors) {
-    const Ir& ir = s.ir;
+    const TileIr& ir = s.ir;
     V f = ir.function("tile_" + std::to_string(rows) + "_" + std::to_string(vectors), ir.none,
                       {ir.ptr, ir.i64, ir.ptr, ir.i64, ir.ptr, ir.i64, ir.i64, ir.i64});
     V a = LLVMGetParam(f, 0), lda = LLVMGetParam(f, 1), b = LLVMGetParam(f, 2), ldb = LLVMGetParam(f, 3);
     V c = LLVMGetParam(f, 4), ldc = LLVMGetParam(f, 5), k = LLVMGetParam(f, 6), accumulate = LLVMGetParam(f, 7);
-    Ty vector = Ir::vec(s.accumulator, s.lanes);
+    Ty vector = TileIr::vec(s.accumulator, s.lanes);
     unsigned acc_align = s.dtype == DType::kF64 ? 8 : 4;
     std::vector<V> a_rows;
     for (int r = 0; r < rows; ++r) a_rows.push_back(ir.at(s.a_element, a, ir.mul(lda, ir.int64(r))));
@@ -89,10 +89,10 @@ void emit_tile(const Scheme& s, int rows, int vectors) {
         V row = ir.at(s.element, b, ir.mul(i, ldb));
         for (int v = 0; v < vectors; ++v) {
             if (s.pairs) {
-                Ty packed = Ir::vec(ir.bf16, 2 * s.lanes);
+                Ty packed = TileIr::vec(ir.bf16, 2 * s.lanes);
                 columns.push_back(ir.load(packed, ir.at(s.element, row, 2 * v * s.lanes), 4));
             } else {
-                V value = ir.load(Ir::vec(s.element, s.lanes), ir.at(s.element, row, v * s.lanes), s.align);
+                V value = ir.load(TileIr::vec(s.element, s.lanes), ir.at(s.element, row, v * s.lanes), s.align);
                 columns.push_back(s.widen(value, s.lanes));
             }
         }
@@ -101,7 +101,7 @@ void emit_tile(const Scheme& s, int rows, int vectors) {
             if (s.pairs) {
                 V pair = whole ? ir.load(ir.i32, where, 2)
                                : LLVMBuildZExt(ir.builder, ir.load(ir.i16, where, 2), ir.i32, "");
-                V spread = LLVMBuildBitCast(ir.builder, ir.splat(pair, s.lanes), Ir::vec(ir.bf16, 2 * s.lanes), "");
+                V spread = LLVMBuildBitCast(ir.builder, ir.splat(pair, s.lanes), TileIr::vec(ir.bf16, 2 * s.lanes), "");
                 for (int v = 0; v < vectors; ++v) {
                     sums[at(r, v)] = ir.intrinsic("llvm.x86.avx512bf16.dpbf16ps.512", {},
                                                   {sums[at(r, v)], spread, columns[static_cast<size_t>(v)]});
@@ -152,7 +152,7 @@ void emit_tile(const Scheme& s, int rows, int vectors) {
 
 // dot_<rows>_<columns>: lane sums along k, added up at the end.
 void emit_dot(const Scheme& s, int rows, int columns) {
-    const Ir& ir = s.ir;
+    const TileIr& ir = s.ir;
     V f = ir.function("dot_" + std::to_string(rows) + "_" + std::to_string(columns), ir.none,
                       {ir.ptr, ir.i64, ir.ptr, ir.i64, ir.ptr, ir.i64, ir.i64});
     V a = LLVMGetParam(f, 0), lda = LLVMGetParam(f, 1), b = LLVMGetParam(f, 2), ldb = LLVMGetParam(f, 3);
@@ -172,7 +172,7 @@ void emit_dot(const Scheme& s, int rows, int columns) {
                 V value = ir.load(element, where, align);
                 return raw ? s.widen_scalar(value) : value;
             }
-            V value = ir.load(Ir::vec(element, s.lanes), where, align);
+            V value = ir.load(TileIr::vec(element, s.lanes), where, align);
             return raw ? s.widen(value, s.lanes) : value;
         };
         std::vector<V> left;
@@ -183,7 +183,7 @@ void emit_dot(const Scheme& s, int rows, int columns) {
         }
         return sums;
     };
-    Values acc(static_cast<size_t>(rows * columns), LLVMConstNull(Ir::vec(s.accumulator, s.lanes)));
+    Values acc(static_cast<size_t>(rows * columns), LLVMConstNull(TileIr::vec(s.accumulator, s.lanes)));
     V next = nullptr;
     acc = ir.loop(ir.int64(0), k, s.lanes, acc, [&](V i, Values sums) { return step(i, sums, true); }, &next);
     Values totals;
@@ -209,7 +209,7 @@ void emit_dot(const Scheme& s, int rows, int columns) {
 }
 
 // Transposes `lanes` vectors of `lanes` lanes by log2(lanes) rounds of pairwise interleaving.
-std::vector<V> transpose(const Ir& ir, std::vector<V> rows, int lanes) {
+std::vector<V> transpose(const TileIr& ir, std::vector<V> rows, int lanes) {
     for (int distance = 1; distance < lanes; distance *= 2) {
         std::vector<int> low, high;
         for (int lane = 0; lane < lanes; ++lane) {
@@ -232,7 +232,7 @@ std::vector<V> transpose(const Ir& ir, std::vector<V> rows, int lanes) {
 // pack_columns for elements of 4 bytes (floats, or bf16 pairs): square blocks of `lanes`, the rest one element at a
 // time.
 void emit_pack_columns(const Scheme& s) {
-    const Ir& ir = s.ir;
+    const TileIr& ir = s.ir;
     V f = ir.function("pack_columns", ir.none, {ir.ptr, ir.i64, ir.ptr, ir.i64, ir.i64, ir.i64});
     V source = LLVMGetParam(f, 0), ld = LLVMGetParam(f, 1), panel = LLVMGetParam(f, 2), width = LLVMGetParam(f, 3);
     V columns = LLVMGetParam(f, 4), k = LLVMGetParam(f, 5);
@@ -240,7 +240,7 @@ void emit_pack_columns(const Scheme& s) {
     unsigned align = s.pairs ? 2 : 4;
     int lanes = s.lanes;
     if (s.pairs) k = LLVMBuildLShr(ir.builder, k, ir.int64(1), "");
-    Ty vector = Ir::vec(unit, lanes);
+    Ty vector = TileIr::vec(unit, lanes);
     auto row = [&](V j) { return ir.at(s.element, source, ir.mul(j, ld)); };
     auto scalars = [&](V j_begin, V j_end, V k_begin) {
         ir.loop(j_begin, j_end, 1, {}, [&](V j, Values) {
@@ -289,10 +289,10 @@ void emit_pack_columns(const Scheme& s) {
 }
 
 // f32 to bf16 bits: round to nearest even, NaN stays NaN. Works on a scalar or a vector of `count` (0: scalar).
-V narrow_bf16(const Ir& ir, V value, int count) {
+V narrow_bf16(const TileIr& ir, V value, int count) {
     auto constant = [&](int64_t bits) { return count ? ir.splat(ir.int32(bits), count) : ir.int32(bits); };
-    Ty wide = count ? Ir::vec(ir.i32, count) : ir.i32;
-    Ty narrow = count ? Ir::vec(ir.i16, count) : ir.i16;
+    Ty wide = count ? TileIr::vec(ir.i32, count) : ir.i32;
+    Ty narrow = count ? TileIr::vec(ir.i16, count) : ir.i16;
     V bits = LLVMBuildBitCast(ir.builder, value, wide, "");
     V odd = LLVMBuildAnd(ir.builder, LLVMBuildLShr(ir.builder, bits, constant(16), ""), constant(1), "");
     V rounded = ir.add(ir.add(bits, constant(0x7fff)), odd);
@@ -302,12 +302,12 @@ V narrow_bf16(const Ir& ir, V value, int count) {
 }
 
 void emit_converts(const Scheme& s) {
-    const Ir& ir = s.ir;
+    const TileIr& ir = s.ir;
     for (bool widening : {true, false}) {
         V f = ir.function(widening ? "to_a_type" : "from_accumulator", ir.none, {ir.ptr, ir.ptr, ir.i64});
         V source = LLVMGetParam(f, 0), target = LLVMGetParam(f, 1), n = LLVMGetParam(f, 2);
         auto step = [&](V i, int count) {
-            auto type = [&](Ty element) { return count ? Ir::vec(element, count) : element; };
+            auto type = [&](Ty element) { return count ? TileIr::vec(element, count) : element; };
             if (widening) {
                 V value = ir.load(type(s.element), ir.at(s.element, source, i), s.align);
                 ir.store(count ? s.widen(value, count) : s.widen_scalar(value), ir.at(ir.f32, target, i), 4);
@@ -333,7 +333,7 @@ struct Compiled {
 
 Expected<Compiled> generate(DType dtype) {
     ModuleBuilder owner("gemm");
-    Ir ir(owner);
+    TileIr ir(owner);
     Scheme s(ir, dtype);
     bool half = dtype == DType::kF16 || dtype == DType::kBF16;
     bool four_bytes = dtype == DType::kF32 || s.pairs;
