@@ -1,7 +1,855 @@
+// Ops that move or rename elements. Views first: their types carry the geometry and nothing runs.
+#include <algorithm>
+#include <cmath>
+
 #include "ops/families.h"
+#include "ops/rules.h"
+#include "ops/samples.h"
+#include "ops/strided.h"
 
 namespace flexor::ops {
+namespace {
 
-std::vector<OpDef> movement_ops() { return {}; }
+using types::DimList;
+using types::Truth;
+using I = std::int64_t;
+using loopir::NodeId;
+using S = loopir::ScalarOp;
+using Results = std::vector<ShapeResult>;
+
+ShapeResult view_result(std::vector<Dim> sizes, std::vector<Dim> strides, Dim offset = 0) {
+    ShapeResult result;
+    result.sizes = std::move(sizes);
+    result.view_of = 0;
+    result.strides = std::move(strides);
+    result.offset = std::move(offset);
+    return result;
+}
+std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
+
+// An index that may count from the end, as one in [0, n) or out of range as it was. Its sign may be unknown.
+Dim from_end(const ShapeEnv& env, const Dim& index, const Dim& n) {
+    if (env.le(0, index) == Truth::kTrue) return index;
+    if (env.lt(index, 0) == Truth::kTrue) return index + n;
+    return index - n * Dim::min(Dim::max(index, -1), 0);
+}
+
+// ---------------------------------------------------------------- reshape
+
+constexpr int kSameCount = 1;
+constexpr int kOneInferred = 2;
+constexpr int kInferable = 3;
+constexpr int kNotNegative = 4;
+constexpr int kViewPossible = 5;
+
+std::span<const Constraint> reshape_constraints() {
+    static const auto constraints =
+        keep<Constraint>({{"the new shape holds as many elements as x", DiagnosticId::kReshapeSizeMismatch, 0},
+                          {"at most one size is -1", DiagnosticId::kBadAttribute},
+                          {"the sizes beside a -1 are not 0", DiagnosticId::kReshapeSizeMismatch, 0},
+                          {"sizes are not negative", DiagnosticId::kNegativeSize},
+                          {"the strides of x allow the view", DiagnosticId::kViewNotPossible, 0}});
+    return constraints;
+}
+
+bool resolve_sizes(ShapeContext& context, const DimList& given, std::vector<Dim>& sizes) {
+    const TensorType& x = context.type(0);
+    int inferred = -1;
+    Dim others = 1;
+    for (std::size_t axis = 0; axis < given.size(); ++axis) {
+        if (given[axis].is_constant(-1)) {
+            if (inferred >= 0) return context.fail(kOneInferred);
+            inferred = static_cast<int>(axis);
+            continue;
+        }
+        if (!context.require_le(0, given[axis], kNotNegative)) return false;
+        others = others * given[axis];
+    }
+    sizes.assign(given.begin(), given.end());
+    if (inferred < 0) return context.require_eq(others, x.numel(), kSameCount);
+    if (!context.require_lt(0, others, kInferable)) return false;
+    sizes[at(inferred)] = context.env().simplify(Dim::floor_div(x.numel(), others));
+    return context.require_eq(others * sizes[at(inferred)], x.numel(), kSameCount);
+}
+
+bool provably_row_major(const ShapeEnv& env, const TensorType& x) {
+    Dim expected = 1;
+    for (int axis = x.rank() - 1; axis >= 0; --axis) {
+        if (env.eq(x.sizes[at(axis)], 1) == Truth::kTrue) continue;
+        if (env.eq(x.strides[at(axis)], expected) != Truth::kTrue) return false;
+        expected = expected * x.sizes[at(axis)];
+    }
+    return true;
+}
+
+// torch's computeStride: the strides of a view of x with the new sizes, or false if there is none.
+bool view_strides(ShapeContext& context, const TensorType& x, const std::vector<Dim>& sizes,
+                  std::vector<Dim>& strides) {
+    ShapeEnv& env = context.env();
+    if (provably_row_major(env, x) || env.eq(x.numel(), 0) == Truth::kTrue) {
+        strides = types::contiguous_strides(sizes);
+        return true;
+    }
+    if (env.eq(x.numel(), 1) == Truth::kTrue) {
+        strides = types::contiguous_strides(sizes);
+        return true;
+    }
+    strides.assign(sizes.size(), Dim(1));
+    int view = static_cast<int>(sizes.size()) - 1;
+    Dim base = x.strides.back();
+    Dim chunk = 1;       // elements of x since the last jump
+    Dim view_chunk = 1;  // elements of the view since then
+    for (int axis = x.rank() - 1; axis >= 0; --axis) {
+        chunk = chunk * x.sizes[at(axis)];
+        if (axis > 0) {
+            // The axis outside continues this chunk if its stride says so, or if it is no axis at all.
+            const Dim& outer_stride = x.strides[at(axis - 1)];
+            const Dim& outer_size = x.sizes[at(axis - 1)];
+            if (env.eq(outer_size, 1) == Truth::kTrue || context.decide_eq(outer_stride, chunk * base) ||
+                context.decide_eq(outer_size, 1)) {
+                continue;
+            }
+        }
+        while (view >= 0) {
+            const bool full = env.eq(view_chunk, chunk) == Truth::kTrue || context.decide_le(chunk, view_chunk);
+            if (full && env.eq(sizes[at(view)], 1) != Truth::kTrue) {
+                if (!context.decide_eq(sizes[at(view)], 1)) break;
+            }
+            strides[at(view)] = view_chunk * base;
+            view_chunk = view_chunk * sizes[at(view)];
+            --view;
+        }
+        if (env.eq(view_chunk, chunk) != Truth::kTrue && !context.decide_eq(view_chunk, chunk)) return false;
+        if (axis > 0) {
+            base = x.strides[at(axis - 1)];
+            chunk = 1;
+            view_chunk = 1;
+        }
+    }
+    return view < 0;
+}
+
+bool reshape_to(ShapeContext& context, const DimList& given, bool must_view, Results& results) {
+    std::vector<Dim> sizes, strides;
+    if (!resolve_sizes(context, given, sizes)) return false;
+    if (view_strides(context, context.type(0), sizes, strides)) {
+        results.push_back(view_result(std::move(sizes), std::move(strides)));
+        return true;
+    }
+    if (must_view) return context.fail(kViewPossible);
+    results.push_back(rules::fresh_result(std::move(sizes)));
+    return true;
+}
+bool reshape_shape(ShapeContext& context, Results& results) {
+    return reshape_to(context, context.attrs().list("shape"), false, results);
+}
+bool view_shape(ShapeContext& context, Results& results) {
+    return reshape_to(context, context.attrs().list("shape"), true, results);
+}
+constexpr int kFlattenAxes = 6;
+bool flatten_shape(ShapeContext& context, Results& results) {
+    const TensorType& x = context.type(0);
+    if (x.rank() == 0) return reshape_to(context, {Dim(1)}, false, results);
+    const int first = rules::normal_axis(context.attrs().integer("start_axis"), x.rank());
+    const int last = rules::normal_axis(context.attrs().integer("end_axis"), x.rank());
+    if (first < 0 || last < 0 || first > last) return context.fail(kFlattenAxes);
+    DimList sizes(x.sizes.begin(), x.sizes.begin() + first);
+    Dim merged = 1;
+    for (int axis = first; axis <= last; ++axis) merged = merged * x.sizes[at(axis)];
+    sizes.push_back(merged);
+    sizes.insert(sizes.end(), x.sizes.begin() + last + 1, x.sizes.end());
+    return reshape_to(context, sizes, false, results);
+}
+bool contiguous_shape(ShapeContext& context, Results& results) {
+    const TensorType& x = context.type(0);
+    Dim expected = 1;
+    bool row_major = true;
+    for (int axis = x.rank() - 1; axis >= 0 && row_major; --axis) {
+        const Dim& size = x.sizes[at(axis)];
+        if (context.env().eq(size, 1) == Truth::kTrue) continue;
+        row_major = context.decide_eq(x.strides[at(axis)], expected) || context.decide_eq(size, 1);
+        expected = expected * size;
+    }
+    results.push_back(row_major ? view_result(x.sizes, x.strides) : rules::fresh_result(x.sizes));
+    return true;
+}
+
+// ---------------------------------------------------------------- views of axes
+
+constexpr int kAxisInRange = 1;
+
+bool permute_shape(ShapeContext& context, Results& results) {
+    const TensorType& x = context.type(0);
+    const DimList& axes = context.attrs().list("axes");
+    if (static_cast<int>(axes.size()) != x.rank()) return context.fail(2);
+    std::vector<Dim> sizes, strides;
+    std::vector<bool> used(axes.size(), false);
+    for (const Dim& axis : axes) {
+        const int a = rules::normal_axis(axis, x.rank());
+        if (a < 0) return context.fail(kAxisInRange);
+        if (used[at(a)]) return context.fail(3);
+        used[at(a)] = true;
+        sizes.push_back(x.sizes[at(a)]);
+        strides.push_back(x.strides[at(a)]);
+    }
+    results.push_back(view_result(std::move(sizes), std::move(strides)));
+    return true;
+}
+bool transpose_shape(ShapeContext& context, Results& results) {
+    const TensorType& x = context.type(0);
+    std::vector<Dim> sizes = x.sizes, strides = x.strides;
+    if (x.rank() > 0) {
+        const int a = rules::normal_axis(context.attrs().integer("a"), x.rank());
+        const int b = rules::normal_axis(context.attrs().integer("b"), x.rank());
+        if (a < 0 || b < 0) return context.fail(kAxisInRange);
+        std::swap(sizes[at(a)], sizes[at(b)]);
+        std::swap(strides[at(a)], strides[at(b)]);
+    }
+    results.push_back(view_result(std::move(sizes), std::move(strides)));
+    return true;
+}
+bool expand_shape(ShapeContext& context, Results& results) {
+    const TensorType& x = context.type(0);
+    const DimList& shape = context.attrs().list("shape");
+    if (static_cast<int>(shape.size()) < x.rank()) return context.fail(2);
+    ShapeEnv& env = context.env();
+    const std::size_t skip = shape.size() - x.sizes.size();
+    std::vector<Dim> sizes(shape.begin(), shape.end());
+    std::vector<Dim> strides(shape.size(), Dim(0));
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        if (axis < skip) {
+            if (!context.require_le(0, shape[axis], 3)) return false;
+            continue;
+        }
+        const Dim& size = x.sizes[axis - skip];
+        const Dim& stride = x.strides[axis - skip];
+        if (shape[axis].is_constant(-1) || env.eq(size, shape[axis]) == Truth::kTrue) {
+            sizes[axis] = size;
+            strides[axis] = stride;
+        } else if (env.eq(size, 1) == Truth::kTrue) {
+            if (!context.require_le(0, shape[axis], 3)) return false;
+        } else if (env.eq(size, 1) == Truth::kFalse) {
+            if (!context.require_eq(size, shape[axis], 1)) return false;
+            strides[axis] = stride;
+        } else if (context.decide_eq(size, shape[axis])) {
+            strides[axis] = stride;
+        } else if (!context.decide_eq(size, 1)) {
+            // Either may come: the stride is 0 where the size is 1 (broadcast(size, 2) - size is 1 there, else 0).
+            const Dim is_one = Dim::broadcast(size, 2) - size;
+            if (!context.require_eq((size - shape[axis]) * (Dim(1) - is_one), 0, 1)) return false;
+            strides[axis] = stride * (Dim(1) - is_one);
+        }
+    }
+    results.push_back(view_result(std::move(sizes), std::move(strides)));
+    return true;
+}
+bool squeeze_shape(ShapeContext& context, Results& results) {
+    const TensorType& x = context.type(0);
+    std::vector<bool> named(x.sizes.size(), !context.attrs().has("axes"));
+    if (context.attrs().has("axes")) {
+        for (const Dim& axis : context.attrs().list("axes")) {
+            if (x.rank() == 0 && (axis.is_constant(0) || axis.is_constant(-1))) continue;
+            const int a = rules::normal_axis(axis, x.rank());
+            if (a < 0) return context.fail(kAxisInRange);
+            named[at(a)] = true;
+        }
+    }
+    const bool strict = context.attrs().flag("strict");
+    std::vector<Dim> sizes, strides;
+    for (std::size_t axis = 0; axis < named.size(); ++axis) {
+        if (named[axis]) {
+            if (strict && context.attrs().has("axes")) {
+                if (!context.require_eq(x.sizes[axis], 1, 2)) return false;
+                continue;
+            }
+            if (context.settle_eq(x.sizes[axis], 1)) continue;
+        }
+        sizes.push_back(x.sizes[axis]);
+        strides.push_back(x.strides[axis]);
+    }
+    results.push_back(view_result(std::move(sizes), std::move(strides)));
+    return true;
+}
+bool unsqueeze_shape(ShapeContext& context, Results& results) {
+    const TensorType& x = context.type(0);
+    const int axis = rules::normal_axis(context.attrs().integer("axis"), x.rank() + 1);
+    if (axis < 0) return context.fail(kAxisInRange);
+    std::vector<Dim> sizes = x.sizes, strides = x.strides;
+    const Dim stride = axis == x.rank() ? Dim(1) : x.sizes[at(axis)] * x.strides[at(axis)];
+    sizes.insert(sizes.begin() + axis, Dim(1));
+    strides.insert(strides.begin() + axis, stride);
+    results.push_back(view_result(std::move(sizes), std::move(strides)));
+    return true;
+}
+
+// ---------------------------------------------------------------- parts
+
+bool slice_shape(ShapeContext& context, Results& results) {
+    const TensorType& x = context.type(0);
+    const Attrs& attrs = context.attrs();
+    const int axis = rules::normal_axis(attrs.integer("axis"), x.rank());
+    if (axis < 0) return context.fail(kAxisInRange);
+    const Dim step = attrs.integer("step");
+    if (!step.is_constant() || step.is_constant(0)) return context.fail(2);
+    ShapeEnv& env = context.env();
+    const Dim& n = x.sizes[at(axis)];
+    const bool forward = step.constant() > 0;
+    // Python's clamping: forwards to [0, n], backwards to [-1, n - 1].
+    const Dim lo = forward ? Dim(0) : Dim(-1);
+    const Dim hi = forward ? n : n - 1;
+    const auto bound = [&](std::string_view name, const Dim& absent) {
+        if (!attrs.has(name)) return absent;
+        return env.simplify(Dim::max(Dim::min(from_end(env, attrs.integer(name), n), hi), lo));
+    };
+    const Dim start = bound("start", forward ? lo : hi);
+    const Dim stop = bound("stop", forward ? hi : lo);
+    const I stride = step.constant();
+    const Dim span = forward ? stop - start : start - stop;
+    const I magnitude = forward ? stride : -stride;
+    const Dim length = Dim::max(Dim::floor_div(span + (magnitude - 1), magnitude), 0);
+    std::vector<Dim> sizes = x.sizes, strides = x.strides;
+    sizes[at(axis)] = env.simplify(length);
+    strides[at(axis)] = strides[at(axis)] * step;
+    // Backwards over nothing, start is -1: no element is read, but the pointer must stay inside.
+    const Dim first = forward ? start : Dim::max(start, 0);
+    results.push_back(view_result(std::move(sizes), std::move(strides), env.simplify(first * x.strides[at(axis)])));
+    return true;
+}
+bool select_shape(ShapeContext& context, Results& results) {
+    const TensorType& x = context.type(0);
+    const int axis = rules::normal_axis(context.attrs().integer("axis"), x.rank());
+    if (axis < 0) return context.fail(kAxisInRange);
+    const Dim index = context.attrs().integer("index");
+    const Dim& n = x.sizes[at(axis)];
+    if (!context.require_lt(index, n, 2) || !context.require_le(-n, index, 2)) return false;
+    std::vector<Dim> sizes = x.sizes, strides = x.strides;
+    const Dim offset = from_end(context.env(), index, n) * strides[at(axis)];
+    sizes.erase(sizes.begin() + axis);
+    strides.erase(strides.begin() + axis);
+    results.push_back(view_result(std::move(sizes), std::move(strides), offset));
+    return true;
+}
+bool narrow_shape(ShapeContext& context, Results& results) {
+    const TensorType& x = context.type(0);
+    const int axis = rules::normal_axis(context.attrs().integer("axis"), x.rank());
+    if (axis < 0) return context.fail(kAxisInRange);
+    const Dim length = context.attrs().integer("length");
+    const Dim& n = x.sizes[at(axis)];
+    const Dim start = from_end(context.env(), context.attrs().integer("start"), n);
+    if (!context.require_le(0, length, 2) || !context.require_le(0, start, 3) ||
+        !context.require_le(start + length, n, 3)) {
+        return false;
+    }
+    std::vector<Dim> sizes = x.sizes;
+    sizes[at(axis)] = length;
+    results.push_back(view_result(std::move(sizes), x.strides, start * x.strides[at(axis)]));
+    return true;
+}
+bool split_shape(ShapeContext& context, Results& results) {
+    const TensorType& x = context.type(0);
+    const int axis = rules::normal_axis(context.attrs().integer("axis"), x.rank());
+    if (axis < 0) return context.fail(kAxisInRange);
+    Dim start = 0;
+    for (const Dim& length : context.attrs().list("sizes")) {
+        if (!context.require_le(0, length, 2)) return false;
+        std::vector<Dim> sizes = x.sizes;
+        sizes[at(axis)] = length;
+        results.push_back(view_result(std::move(sizes), x.strides, start * x.strides[at(axis)]));
+        start = start + length;
+    }
+    return context.require_eq(start, x.sizes[at(axis)], 3);
+}
+
+// ---------------------------------------------------------------- joins
+
+bool concat_shape(ShapeContext& context, Results& results) {
+    if (context.args().empty()) return context.fail(2);
+    const TensorType& x = context.type(0);
+    const int axis = rules::normal_axis(context.attrs().integer("axis"), x.rank());
+    if (axis < 0) return context.fail(kAxisInRange);
+    std::vector<Dim> sizes = x.sizes;
+    for (std::size_t i = 1; i < context.args().size(); ++i) {
+        const TensorType& other = context.type(i);
+        if (other.rank() != x.rank()) return context.fail(3);
+        for (std::size_t a = 0; a < sizes.size(); ++a) {
+            if (a == at(axis)) {
+                sizes[a] = sizes[a] + other.sizes[a];
+            } else if (!context.require_eq(x.sizes[a], other.sizes[a], 4)) {
+                return false;
+            }
+        }
+    }
+    results.push_back(rules::fresh_result(std::move(sizes)));
+    return true;
+}
+bool stack_shape(ShapeContext& context, Results& results) {
+    if (context.args().empty()) return context.fail(2);
+    const TensorType& x = context.type(0);
+    const int axis = rules::normal_axis(context.attrs().integer("axis"), x.rank() + 1);
+    if (axis < 0) return context.fail(kAxisInRange);
+    for (std::size_t i = 1; i < context.args().size(); ++i) {
+        const TensorType& other = context.type(i);
+        if (other.rank() != x.rank()) return context.fail(3);
+        for (std::size_t a = 0; a < x.sizes.size(); ++a) {
+            if (!context.require_eq(x.sizes[a], other.sizes[a], 4)) return false;
+        }
+    }
+    std::vector<Dim> sizes = x.sizes;
+    sizes.insert(sizes.begin() + axis, Dim(static_cast<I>(context.args().size())));
+    results.push_back(rules::fresh_result(std::move(sizes)));
+    return true;
+}
+Expected<DTypes> join_dtype(std::span<const ArgType> args, const Attrs&, types::Promotion promotion) {
+    if (args.empty()) {
+        return Diagnostic(DiagnosticId::kWrongOperandCount).found("no operands").expected("at least one");
+    }
+    const DType d = rules::common_dtype(args, promotion);
+    return DTypes{std::vector<DType>(args.size(), d), {d}};
+}
+std::vector<GraphValue> lower_stack(GraphBuilder& g, std::span<const GraphValue> args, const Attrs& attrs) {
+    const int rank = g.type(args[0]).type.rank() + 1;
+    const Dim axis = rules::normal_axis(attrs.integer("axis"), rank);
+    std::vector<GraphValue> parts;
+    for (const GraphValue arg : args) parts.push_back(g.op("unsqueeze", {arg}, Attrs{{"axis", axis}}));
+    return {g.op("concat", std::span<const GraphValue>(parts), Attrs{{"axis", axis}})};
+}
+
+// ---------------------------------------------------------------- padded, flipped, rolled, repeated
+
+bool pad_shape(ShapeContext& context, Results& results) {
+    const TensorType& x = context.type(0);
+    const DimList& before = context.attrs().list("before");
+    const DimList& after = context.attrs().list("after");
+    if (before.size() != x.sizes.size() || after.size() != x.sizes.size()) return context.fail(1);
+    std::vector<Dim> sizes;
+    for (std::size_t axis = 0; axis < x.sizes.size(); ++axis) {
+        sizes.push_back(before[axis] + x.sizes[axis] + after[axis]);
+        if (!context.require_le(0, sizes.back(), 2)) return false;
+    }
+    results.push_back(rules::fresh_result(std::move(sizes)));
+    return true;
+}
+NodeId lower_pad(IndexBuilder& builder, const Attrs& attrs) {
+    loopir::BodyBuilder& b = builder.body();
+    const TensorType& x = builder.type(0);
+    const DimList& before = attrs.list("before");
+    const DimList& after = attrs.list("after");
+    NodeId inside = loopir::kNoNode;
+    const auto also = [&](NodeId condition) {
+        inside = inside == loopir::kNoNode ? condition : b.binary(S::kAnd, inside, condition);
+    };
+    std::vector<IndexTerm> index;
+    for (int axis = 0; axis < x.rank(); ++axis) {
+        const NodeId i = builder.axis_index(axis);
+        if (!before[at(axis)].is_constant(0)) also(b.binary(S::kGe, i, builder.dim(before[at(axis)])));
+        if (!after[at(axis)].is_constant(0)) {
+            also(b.binary(S::kLt, i, builder.dim(before[at(axis)] + x.sizes[at(axis)])));
+        }
+        index.push_back({IndexTerm::Kind::kAxis, axis, -before[at(axis)], 0, false});
+    }
+    NodeId value = builder.load(0, index, inside);
+    const double fill = attrs.real("value");
+    if (inside == loopir::kNoNode || (fill == 0 && !std::signbit(fill))) return value;
+    if (x.dtype == DType::kF16 || x.dtype == DType::kBF16) value = b.cast(value, DType::kF32);
+    return b.cast(b.select(inside, value, b.constant(b.dtype(value), fill)), x.dtype);
+}
+Expected<void> reference_pad(ReferenceContext& c) {
+    const Tensor& x = c.inputs[0];
+    const DimList& before = c.attrs.list("before");
+    const double fill = c.attrs.real("value");
+    for_each_index(c.outputs[0].sizes(), [&](const Index& index) {
+        Index source = index;
+        bool inside = true;
+        for (int axis = 0; axis < x.rank(); ++axis) {
+            source[at(axis)] -= before[at(axis)].constant();
+            inside = inside && source[at(axis)] >= 0 && source[at(axis)] < x.size(axis);
+        }
+        const I target = offset_of(c.outputs[0], index);
+        if (inside) {
+            copy_element(c.outputs[0], target, x, offset_of(x, source));
+        } else {
+            store_real(c.outputs[0], target, fill);
+        }
+    });
+    return {};
+}
+
+bool axes_shape(ShapeContext& context, Results& results) {
+    const int rank = context.type(0).rank();
+    std::vector<bool> used(at(rank), false);
+    for (const Dim& axis : context.attrs().list("axes")) {
+        const int a = rules::normal_axis(axis, rank);
+        if (a < 0) return context.fail(kAxisInRange);
+        if (used[at(a)]) return context.fail(2);
+        used[at(a)] = true;
+    }
+    return rules::same_shape(context, results);
+}
+bool roll_shape(ShapeContext& context, Results& results) {
+    if (context.attrs().list("axes").size() != context.attrs().list("shifts").size()) return context.fail(3);
+    return axes_shape(context, results);
+}
+// The index along each axis of a load of operand 0: `index(axis)` or kNoNode for the axis itself.
+template <class F>
+NodeId load_moved(IndexBuilder& builder, F&& index) {
+    std::vector<IndexTerm> terms;
+    for (int axis = 0; axis < builder.type(0).rank(); ++axis) {
+        const NodeId node = index(axis);
+        if (node == loopir::kNoNode) {
+            terms.push_back({IndexTerm::Kind::kAxis, axis, 0, 0, false});
+        } else {
+            terms.push_back({IndexTerm::Kind::kNode, 0, 0, node, false});
+        }
+    }
+    return builder.load(0, terms);
+}
+int position_of(const Attrs& attrs, int axis, int rank) {
+    const DimList& axes = attrs.list("axes");
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+        if (rules::normal_axis(axes[i], rank) == axis) return static_cast<int>(i);
+    }
+    return -1;
+}
+NodeId lower_flip(IndexBuilder& builder, const Attrs& attrs) {
+    loopir::BodyBuilder& b = builder.body();
+    const TensorType& x = builder.type(0);
+    return load_moved(builder, [&](int axis) {
+        if (position_of(attrs, axis, x.rank()) < 0) return loopir::kNoNode;
+        return b.binary(S::kSub, builder.dim(x.sizes[at(axis)] - 1), builder.axis_index(axis));
+    });
+}
+NodeId lower_roll(IndexBuilder& builder, const Attrs& attrs) {
+    loopir::BodyBuilder& b = builder.body();
+    const TensorType& x = builder.type(0);
+    return load_moved(builder, [&](int axis) {
+        const int position = position_of(attrs, axis, x.rank());
+        if (position < 0) return loopir::kNoNode;
+        const NodeId moved =
+            b.binary(S::kSub, builder.axis_index(axis), builder.dim(attrs.list("shifts")[at(position)]));
+        return b.binary(S::kFloorMod, moved, builder.dim(x.sizes[at(axis)]));
+    });
+}
+// Result[index] = x[source(axis, index[axis], size of x's axis)...]
+template <class F>
+Expected<void> reference_moved(ReferenceContext& c, F&& source) {
+    const Tensor& x = c.inputs[0];
+    for_each_index(c.outputs[0].sizes(), [&](const Index& index) {
+        const int skip = c.outputs[0].rank() - x.rank();
+        I offset = 0;
+        for (int axis = 0; axis < x.rank(); ++axis) {
+            offset += source(axis, index[at(axis + skip)], x.size(axis)) * x.stride(axis);
+        }
+        copy_element(c.outputs[0], offset_of(c.outputs[0], index), x, offset);
+    });
+    return {};
+}
+Expected<void> reference_flip(ReferenceContext& c) {
+    const int rank = c.inputs[0].rank();
+    return reference_moved(c, [&](int axis, I i, I n) { return position_of(c.attrs, axis, rank) < 0 ? i : n - 1 - i; });
+}
+Expected<void> reference_roll(ReferenceContext& c) {
+    const int rank = c.inputs[0].rank();
+    return reference_moved(c, [&](int axis, I i, I n) {
+        const int position = position_of(c.attrs, axis, rank);
+        if (position < 0) return i;
+        const I moved = (i - c.attrs.list("shifts")[at(position)].constant()) % n;
+        return moved < 0 ? moved + n : moved;
+    });
+}
+
+bool repeat_shape(ShapeContext& context, Results& results) {
+    const TensorType& x = context.type(0);
+    const DimList& counts = context.attrs().list("counts");
+    if (counts.size() < x.sizes.size()) return context.fail(1);
+    const std::size_t skip = counts.size() - x.sizes.size();
+    std::vector<Dim> sizes;
+    for (std::size_t axis = 0; axis < counts.size(); ++axis) {
+        if (!context.require_le(0, counts[axis], 2)) return false;
+        sizes.push_back(axis < skip ? counts[axis] : counts[axis] * x.sizes[axis - skip]);
+    }
+    results.push_back(rules::fresh_result(std::move(sizes)));
+    return true;
+}
+NodeId lower_repeat(IndexBuilder& builder, const Attrs& attrs) {
+    const TensorType& x = builder.type(0);
+    const int skip = static_cast<int>(attrs.list("counts").size()) - x.rank();
+    std::vector<IndexTerm> terms;
+    for (int axis = 0; axis < x.rank(); ++axis) {
+        if (attrs.list("counts")[at(axis + skip)].is_constant(1)) {
+            terms.push_back({IndexTerm::Kind::kAxis, axis + skip, 0, 0, false});
+        } else {
+            const NodeId node =
+                builder.body().binary(S::kFloorMod, builder.axis_index(axis + skip), builder.dim(x.sizes[at(axis)]));
+            terms.push_back({IndexTerm::Kind::kNode, 0, 0, node, false});
+        }
+    }
+    return builder.load(0, terms);
+}
+
+// ---------------------------------------------------------------- references
+
+bool is_view(const ReferenceContext& c) { return c.outputs[0].storage() == c.inputs[0].storage(); }
+Expected<void> reference_view(ReferenceContext& c) {
+    if (!is_view(c)) copy_in_order(c.outputs[0], c.inputs[0]);
+    return {};
+}
+Expected<void> reference_copy(ReferenceContext& c) {
+    copy_in_order(c.outputs[0], c.inputs[0]);
+    return {};
+}
+template <bool stack>
+Expected<void> reference_join(ReferenceContext& c) {
+    const Tensor& out = c.outputs[0];
+    const int axis = rules::normal_axis(c.attrs.integer("axis"), out.rank());
+    I start = 0;
+    for (const Tensor& part : c.inputs) {
+        for_each_index(part.sizes(), [&](const Index& index) {
+            Index target = index;
+            if (stack) {
+                target.insert(target.begin() + axis, start);
+            } else {
+                target[at(axis)] += start;
+            }
+            copy_element(out, offset_of(out, target), part, offset_of(part, index));
+        });
+        start += stack ? 1 : part.size(axis);
+    }
+    return {};
+}
+
+// ---------------------------------------------------------------- samples
+
+using samples::input, samples::sample;
+DimList dims(std::initializer_list<I> values) {
+    DimList out;
+    for (const I v : values) out.push_back(v);
+    return out;
+}
+std::vector<Sample> shape_samples() {
+    return {sample({input({2, 3, 4})}, Attrs{{"shape", dims({6, 4})}}),
+            sample({input({2, 3, 4})}, Attrs{{"shape", dims({2, -1})}}),
+            sample({input({})}, Attrs{{"shape", dims({1, 1})}}),
+            sample({input({33})}, Attrs{{"shape", dims({3, 11, 1})}}),
+            sample({input({0, 3})}, Attrs{{"shape", dims({3, 0, 2})}}),
+            sample({input({1})}, Attrs{{"shape", dims({})}})};
+}
+std::vector<Sample> flatten_samples() {
+    return {sample({input({2, 3, 5})}), sample({input({})}), sample({input({0, 3})}),
+            sample({input({2, 3, 17, 1})}, Attrs{{"start_axis", 1}, {"end_axis", 2}})};
+}
+std::vector<Sample> plain_samples() { return samples::unary(); }
+std::vector<Sample> permute_samples() {
+    return {sample({input({2, 3, 5})}, Attrs{{"axes", dims({2, 0, 1})}}),
+            sample({input({1, 0})}, Attrs{{"axes", dims({-1, 0})}}), sample({input({})}, Attrs{{"axes", dims({})}})};
+}
+std::vector<Sample> transpose_samples() {
+    return {sample({input({2, 3, 5})}, Attrs{{"a", 0}, {"b", -1}}),
+            sample({input({17, 1})}, Attrs{{"a", 0}, {"b", 1}})};
+}
+std::vector<Sample> expand_samples() {
+    return {sample({input({3, 1})}, Attrs{{"shape", dims({2, 3, 4})}}),
+            sample({input({1})}, Attrs{{"shape", dims({0})}}),
+            sample({input({1, 5})}, Attrs{{"shape", dims({33, -1})}})};
+}
+std::vector<Sample> squeeze_samples() {
+    return {sample({input({1, 3, 1})}), sample({input({1, 3, 1})}, Attrs{{"axes", dims({0})}}),
+            sample({input({2, 0, 1})}, Attrs{{"axes", dims({-1, 1})}})};
+}
+std::vector<Sample> unsqueeze_samples() {
+    return {sample({input({2, 3})}, Attrs{{"axis", 0}}), sample({input({2, 3})}, Attrs{{"axis", -1}}),
+            sample({input({})}, Attrs{{"axis", 0}}), sample({input({0, 17})}, Attrs{{"axis", 1}})};
+}
+std::vector<Sample> slice_samples() {
+    return {sample({input({17, 3})}, Attrs{{"start", 2}, {"stop", 15}, {"step", 3}}),
+            sample({input({2, 16})}, Attrs{{"axis", 1}, {"start", -5}}),
+            sample({input({2, 16})}, Attrs{{"axis", -1}, {"stop", 100}}),
+            sample({input({5})}, Attrs{{"start", 4}, {"stop", 2}}),
+            sample({input({5})}, Attrs{{"step", -2}}),
+            sample({input({33})}, Attrs{{"start", 30}, {"stop", -40}, {"step", -1}}),
+            sample({input({0, 2})}, Attrs{{"start", 1}})};
+}
+std::vector<Sample> select_samples() {
+    return {sample({input({3, 5})}, Attrs{{"axis", 0}, {"index", 2}}),
+            sample({input({3, 5})}, Attrs{{"axis", -1}, {"index", -5}}),
+            sample({input({1})}, Attrs{{"axis", 0}, {"index", 0}})};
+}
+std::vector<Sample> narrow_samples() {
+    return {sample({input({17, 2})}, Attrs{{"axis", 0}, {"start", 3}, {"length", 13}}),
+            sample({input({5})}, Attrs{{"axis", 0}, {"start", 5}, {"length", 0}}),
+            sample({input({2, 5})}, Attrs{{"axis", 1}, {"start", -2}, {"length", 2}})};
+}
+std::vector<Sample> split_samples() {
+    return {sample({input({17, 2})}, Attrs{{"sizes", dims({3, 0, 14})}}),
+            sample({input({2, 6})}, Attrs{{"sizes", dims({2, 2, 2})}, {"axis", -1}}),
+            sample({input({0})}, Attrs{{"sizes", dims({0})}})};
+}
+std::vector<Sample> concat_samples() {
+    return {sample({input({2, 3}), input({5, 3})}),
+            sample({input({2, 3}), input({2, 0}), input({2, 17})}, Attrs{{"axis", 1}}), sample({input({1})})};
+}
+std::vector<Sample> stack_samples() {
+    return {sample({input({2, 3}), input({2, 3})}), sample({input({}), input({}), input({})}),
+            sample({input({17}), input({17})}, Attrs{{"axis", -1}}), sample({input({0, 3})}, Attrs{{"axis", 1}})};
+}
+std::vector<Sample> pad_samples() {
+    return {sample({input({2, 3})}, Attrs{{"before", dims({1, 0})}, {"after", dims({0, 2})}}),
+            sample({input({17})}, Attrs{{"before", dims({2})}, {"after", dims({-3})}, {"value", 3.0}}),
+            sample({input({0, 2})}, Attrs{{"before", dims({1, 1})}, {"after", dims({1, 1})}, {"value", 1.0}}),
+            sample({input({})}, Attrs{{"before", dims({})}, {"after", dims({})}})};
+}
+std::vector<Sample> flip_samples() {
+    return {sample({input({2, 17})}, Attrs{{"axes", dims({-1})}}),
+            sample({input({3, 1, 2})}, Attrs{{"axes", dims({0, 2})}}),
+            sample({input({0, 3})}, Attrs{{"axes", dims({0, 1})}})};
+}
+std::vector<Sample> roll_samples() {
+    return {sample({input({2, 17})}, Attrs{{"axes", dims({-1})}, {"shifts", dims({3})}}),
+            sample({input({3, 2})}, Attrs{{"axes", dims({0, 1})}, {"shifts", dims({-4, 1})}}),
+            sample({input({0, 3})}, Attrs{{"axes", dims({0})}, {"shifts", dims({2})}})};
+}
+std::vector<Sample> repeat_samples() {
+    return {sample({input({2, 3})}, Attrs{{"counts", dims({2, 1, 2})}}),
+            sample({input({5})}, Attrs{{"counts", dims({0})}}), sample({input({})}, Attrs{{"counts", dims({3})}})};
+}
+
+}  // namespace
+
+std::vector<OpDef> movement_ops() {
+    constexpr std::span<const DType> all = samples::kAllDTypes;
+    const auto x = keep<OperandSpec>({{"x", OperandKind::kTensor}});
+    const auto list = keep<OperandSpec>({{"parts", OperandKind::kTensorList}});
+    const auto attr = [](std::initializer_list<AttrSpec> specs) { return keep<AttrSpec>(specs); };
+    constexpr AttrKind integer = AttrKind::kInt;
+    constexpr AttrKind maybe = AttrKind::kOptionalInt;
+    constexpr AttrKind integers = AttrKind::kIntList;
+    constexpr DiagnosticId bad_attr = DiagnosticId::kBadAttribute;
+    constexpr Constraint in_range{"the axis lies within the rank of x", DiagnosticId::kAxisOutOfRange, 0};
+    constexpr Constraint once{"no axis is named twice", DiagnosticId::kDuplicateAxis, 0};
+    constexpr Constraint not_negative{"sizes are not negative", DiagnosticId::kNegativeSize};
+
+    std::vector<OpDef> ops;
+    const auto add = [&](std::string_view name, std::string_view summary, std::span<const OperandSpec> operands,
+                         std::span<const AttrSpec> attrs, std::span<const Constraint> constraints, DTypeRule dtype,
+                         ShapeRule shape, Alias alias, Layout layout, Fusion fusion, Reference reference,
+                         LowerRule lower, std::vector<Sample> (*make)(), Names names, int results = 1) {
+        ops.push_back({.name = {name},
+                       .summary = {summary},
+                       .constraints = {constraints},
+                       .operands = {operands},
+                       .attrs = {attrs},
+                       .dtype = {dtype},
+                       .shape = {shape},
+                       .effects = {Effects::kPure},
+                       .alias = {alias},
+                       .layout = {layout},
+                       .fusion = {fusion},
+                       .reference = {reference},
+                       .lower = {std::move(lower)},
+                       .samples = {Samples{all, make}},
+                       .names = {names},
+                       .results = results});
+    };
+    const auto view = [&](std::string_view name, std::string_view summary, std::span<const AttrSpec> attrs,
+                          std::span<const Constraint> constraints, ShapeRule shape, std::vector<Sample> (*make)(),
+                          Names names, Alias alias = Alias::kView, int results = 1) {
+        add(name, summary, x, attrs, constraints, rules::first, shape, alias,
+            alias == Alias::kView ? Layout::kView : Layout::kContiguous, Fusion::kView, reference_view, ViewLower{},
+            make, names, results);
+    };
+    const auto index = [&](std::string_view name, std::string_view summary, std::span<const AttrSpec> attrs,
+                           std::span<const Constraint> constraints, ShapeRule shape, Layout layout, Reference reference,
+                           IndexLower lower, std::vector<Sample> (*make)(), Names names) {
+        add(name, summary, x, attrs, constraints, rules::first, shape, Alias::kFresh, layout, Fusion::kIndex, reference,
+            lower, make, names);
+    };
+
+    view("reshape", "x with another shape, in row-major order; one size may be -1. A view if the strides allow it.",
+         attr({{"shape", integers, {}}}), reshape_constraints(), reshape_shape, shape_samples,
+         {"torch.reshape", "numpy.reshape", "Reshape"}, Alias::kViewIfStridesAllow);
+    view("view", "x with another shape, in row-major order; one size may be -1. Raises if that is no view.",
+         attr({{"shape", integers, {}}}), reshape_constraints(), view_shape, shape_samples,
+         {"torch.Tensor.view", "", ""});
+    {
+        std::vector<Constraint> constraints(reshape_constraints().begin(), reshape_constraints().end());
+        constraints.push_back(
+            {"start_axis and end_axis lie within the rank of x, in this order", DiagnosticId::kAxisOutOfRange, 0});
+        view("flatten", "The axes start_axis..end_axis of x merged into one.",
+             attr({{"start_axis", integer, 0}, {"end_axis", integer, -1}}),
+             *new std::vector<Constraint>(std::move(constraints)), flatten_shape, flatten_samples,
+             {"torch.flatten", "", "Flatten"}, Alias::kViewIfStridesAllow);
+    }
+    view("contiguous", "x in row-major order: itself if it is, else a copy.", {}, {}, contiguous_shape, plain_samples,
+         {"torch.Tensor.contiguous", "numpy.ascontiguousarray", ""}, Alias::kViewIfStridesAllow);
+    view("permute", "x with its axes in another order.", attr({{"axes", integers, {}}}),
+         keep<Constraint>({in_range, {"axes names every axis of x", DiagnosticId::kWrongRank, 0}, once}), permute_shape,
+         permute_samples, {"torch.permute", "numpy.transpose", "Transpose"});
+    view("transpose", "x with the axes a and b exchanged.", attr({{"a", integer, {}}, {"b", integer, {}}}),
+         keep<Constraint>({in_range}), transpose_shape, transpose_samples, {"torch.transpose", "numpy.swapaxes", ""});
+    view("expand", "x with axes of size 1 repeated and axes added in front; -1 keeps a size.",
+         attr({{"shape", integers, {}}}),
+         keep<Constraint>({{"a size of x is 1 or equal to the new one", DiagnosticId::kShapeMismatch, 0},
+                           {"the new shape has at least the rank of x", DiagnosticId::kWrongRank, 0},
+                           not_negative}),
+         expand_shape, expand_samples, {"torch.Tensor.expand", "numpy.broadcast_to", "Expand"});
+    view("squeeze", "x without the named axes (none: all) whose size is 1; with strict, the others raise.",
+         attr({{"axes", AttrKind::kOptionalIntList, {}}, {"strict", AttrKind::kBool, false}}),
+         keep<Constraint>({in_range, {"the axis has size 1", DiagnosticId::kShapeMismatch, 0}}), squeeze_shape,
+         squeeze_samples, {"torch.squeeze", "numpy.squeeze", "Squeeze"});
+    view("unsqueeze", "x with an axis of size 1 inserted.", attr({{"axis", integer, {}}}), keep<Constraint>({in_range}),
+         unsqueeze_shape, unsqueeze_samples, {"torch.unsqueeze", "numpy.expand_dims", "Unsqueeze"});
+    view("slice", "x[start:stop:step] along an axis, with Python's clamping; a negative step runs backwards.",
+         attr({{"axis", integer, 0}, {"start", maybe, {}}, {"stop", maybe, {}}, {"step", integer, 1}}),
+         keep<Constraint>({in_range, {"step is a constant other than 0", bad_attr}}), slice_shape, slice_samples,
+         {"", "", "Slice"});
+    view("select", "x[index] along an axis, which goes; a negative index counts from the end.",
+         attr({{"axis", integer, 0}, {"index", integer, {}}}),
+         keep<Constraint>({in_range, {"the index lies within the axis", DiagnosticId::kElementIndexOutOfRange, 0}}),
+         select_shape, select_samples, {"torch.select", "", ""});
+    view("narrow", "length elements of x from start along an axis.",
+         attr({{"axis", integer, {}}, {"start", integer, {}}, {"length", integer, {}}}),
+         keep<Constraint>({in_range,
+                           {"length is not negative", DiagnosticId::kNegativeSize},
+                           {"start and start + length lie within the axis", DiagnosticId::kElementIndexOutOfRange, 0}}),
+         narrow_shape, narrow_samples, {"torch.narrow", "", ""});
+    view("split", "x cut along an axis into pieces of the given sizes.",
+         attr({{"sizes", integers, {}}, {"axis", integer, 0}}),
+         keep<Constraint>(
+             {in_range, not_negative, {"the sizes sum to the size of the axis", DiagnosticId::kShapeMismatch, 0}}),
+         split_shape, split_samples, {"torch.split", "", "Split"}, Alias::kView, -1);
+
+    add("clone", "A copy of x in fresh memory, its axes in the order of x's strides.", x, {}, {}, rules::same,
+        rules::same_shape, Alias::kFresh, Layout::kLikeFirst, Fusion::kMap, reference_copy,
+        MapLower([](loopir::BodyBuilder&, std::span<const NodeId> a, const Attrs&) { return a[0]; }), plain_samples,
+        {"torch.clone", "numpy.copy", "Identity"});
+    const auto joins = keep<Constraint>({{"the axis lies within the rank", DiagnosticId::kAxisOutOfRange},
+                                         {"there is at least one part", DiagnosticId::kWrongOperandCount},
+                                         {"all parts have one rank", DiagnosticId::kWrongRank},
+                                         {"the parts agree in the sizes that are not joined"}});
+    add("concat", "The parts one after the other along an axis.", list, attr({{"axis", integer, 0}}), joins, join_dtype,
+        concat_shape, Alias::kFresh, Layout::kContiguous, Fusion::kConcat, reference_join<false>, ConcatLower{},
+        concat_samples, {"torch.cat", "numpy.concatenate", "Concat"});
+    add("stack", "The parts side by side along a new axis.", list, attr({{"axis", integer, 0}}), joins, join_dtype,
+        stack_shape, Alias::kFresh, Layout::kContiguous, Fusion::kComposite, reference_join<true>, lower_stack,
+        stack_samples, {"torch.stack", "numpy.stack", ""});
+    index("pad", "x with `before` and `after` elements of a value added at the ends of each axis; negative counts cut.",
+          attr({{"before", integers, {}}, {"after", integers, {}}, {"value", AttrKind::kFloat, 0.0}}),
+          keep<Constraint>({{"before and after name every axis of x", DiagnosticId::kWrongRank, 0}, not_negative}),
+          pad_shape, Layout::kContiguous, reference_pad, lower_pad, pad_samples,
+          {"torch.nn.functional.pad", "numpy.pad", "Pad"});
+    index("flip", "x with the order of elements reversed along axes.", attr({{"axes", integers, {}}}),
+          keep<Constraint>({in_range, once}), axes_shape, Layout::kLikeFirst, reference_flip, lower_flip, flip_samples,
+          {"torch.flip", "", ""});
+    index("roll", "x with its elements shifted along axes, the last ones coming in at the front.",
+          attr({{"shifts", integers, {}}, {"axes", integers, {}}}),
+          keep<Constraint>({in_range, once, {"there is one shift for each axis", bad_attr}}), roll_shape,
+          Layout::kContiguous, reference_roll, lower_roll, roll_samples, {"torch.roll", "numpy.roll", ""});
+    index("repeat", "x repeated along each axis.", attr({{"counts", integers, {}}}),
+          keep<Constraint>({{"there is a count for every axis of x", DiagnosticId::kWrongRank, 0},
+                            {"counts are not negative", DiagnosticId::kNegativeSize}}),
+          repeat_shape, Layout::kContiguous,
+          [](ReferenceContext& c) { return reference_moved(c, [](int, I i, I n) { return i % n; }); }, lower_repeat,
+          repeat_samples, {"torch.Tensor.repeat", "numpy.tile", "Tile"});
+    return ops;
+}
 
 }  // namespace flexor::ops
