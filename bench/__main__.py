@@ -1,7 +1,9 @@
 """`python -m bench [--json FILE] [--quick] [--force] [--group NAME,...] [--engine NAME,...]`
 
-Measures every group, prints the table, writes the rows. Refuses to start while another process uses the CPU (--force overrides).
-Exit code 0 when every target that was compared is reached, 1 when one is not or nothing ran, 2 on a refusal or a usage error.
+Measures every group, prints the table, writes the rows. Refuses to start while another process uses the CPU
+(--force overrides).
+Exit code 0 when every target that was compared is reached, 1 when one is not or nothing ran, 2 on a refusal or
+a usage error.
 """
 
 import importlib

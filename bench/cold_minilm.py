@@ -1,4 +1,5 @@
-"""One cold start in this process: import flexor, load MiniLM from the .flx file, first result. Prints {"s": seconds}."""
+"""One cold start in this process: import flexor, load MiniLM from the .flx file, first result. Prints {"s":
+seconds}."""
 
 import time
 

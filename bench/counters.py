@@ -1,4 +1,5 @@
-"""Reads the figures that bench and demo need out of the dict of `Session.stats()`; its layout is named here and nowhere else."""
+"""Reads the figures that bench and demo need out of the dict of `Session.stats()`; its layout is named here
+and nowhere else."""
 
 
 def rung_cost_s(stats, rung):

@@ -83,7 +83,8 @@ def encoder(layers=1, config=EncoderConfig(), max_length=4096):
 
 
 def minilm(weights, config=MiniLMConfig(eps=1e-12, dim=384, ffn=1536)):
-    """all-MiniLM-L6-v2: token ids [B, S] to sentence embeddings [B, D] of unit length (mean pooling, then L2 normalisation)."""
+    """all-MiniLM-L6-v2: token ids [B, S] to sentence embeddings [B, D] of unit length (mean pooling, then L2
+    normalisation)."""
     b = flexor.Builder()
     length = b.symbol("S", 1, config.max_length)
     tables = add_weights(b, {name: weights[name] for name in ("we", "pe", "te", "eg", "eb")})

@@ -41,7 +41,8 @@ class NotBuilt(RuntimeError):
 
 
 def call_overhead_program():
-    """The C++ call-overhead program, built by the project's own build from bench/cpp/call_overhead.cpp and found on the PATH."""
+    """The C++ call-overhead program, built by the project's own build from bench/cpp/call_overhead.cpp and
+    found on the PATH."""
     program = shutil.which("flexor_call_overhead")
     if program is None:
         raise NotBuilt("flexor-cpp: flexor_call_overhead is not on the PATH; run through ./dev bench")

@@ -11,7 +11,8 @@ def _normal(seed, *shape):
 
 
 def inputs(program, shape):
-    """Input arrays of `program`; `shape` holds S, or P and Q for the matrix form. The same shape gives the same values everywhere."""
+    """Input arrays of `program`; `shape` holds S, or P and Q for the matrix form. The same shape gives the
+    same values everywhere."""
     length = shape.get("S", 0)
     batch = shape.get("B", BATCH)
     if program in ("tiny", "tiny3"):

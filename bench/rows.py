@@ -8,7 +8,8 @@ from pathlib import Path
 
 @dataclasses.dataclass
 class Row:
-    """`median_s`, `min_s` and `floor_s` are seconds; a figure that is no time stands in `value` with its `unit` and leaves them None."""
+    """`median_s`, `min_s` and `floor_s` are seconds; a figure that is no time stands in `value` with its
+    `unit` and leaves them None."""
 
     group: str
     case: str

@@ -8,7 +8,8 @@ from .engines import NOT_RIVALS
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """`kind`: "speed-up" against the best rival's median (or the one in `rival`), or "at most" / "at least" / "below" of the figure itself."""
+    """`kind`: "speed-up" against the best rival's median (or the one in `rival`), or "at most" / "at least" /
+    "below" of the figure itself."""
 
     group: str
     case: str

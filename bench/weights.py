@@ -1,4 +1,5 @@
-"""Weights of the models that bench and demo run, as plain dicts of NumPy arrays in torch layout (`linear` weights are [N, K])."""
+"""Weights of the models that bench and demo run, as plain dicts of NumPy arrays in torch layout (`linear`
+weights are [N, K])."""
 
 import importlib.metadata
 import json
@@ -85,7 +86,8 @@ def minilm_config():
 
 
 def minilm_weights():
-    """The trained weights: {"we", "pe", "te", "eg", "eb", "layers": [layer dict, ...]}; Q, K and V are joined into one [3D, D]."""
+    """The trained weights: {"we", "pe", "te", "eg", "eb", "layers": [layer dict, ...]}; Q, K and V are joined
+    into one [3D, D]."""
     from safetensors import safe_open
 
     with safe_open(minilm_files()["model.safetensors"], "np") as f:

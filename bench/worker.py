@@ -1,7 +1,8 @@
 """One engine behind a line protocol: a JSON request per line on stdin, a JSON answer per line on stdout.
 
 Started by `bench.pool`; blocked in the read while other engines are measured. Requests name a `cmd`:
-build, time, sweep, each, call, out, stats, reset, save, memory. Times are in seconds. An error answers {"error": text} and the worker lives on.
+build, time, sweep, each, call, out, stats, reset, save, memory. Times are in seconds. An error answers
+{"error": text} and the worker lives on.
 """
 
 import json
@@ -54,7 +55,8 @@ class Worker:
         return {"s": samples}
 
     def each(self, request):
-        """Per shape, in order: the first run and then `repeat` more, [[first, again, ...], ...]. Inputs are made outside the clock."""
+        """Per shape, in order: the first run and then `repeat` more, [[first, again, ...], ...]. Inputs are
+        made outside the clock."""
         out = []
         for shape in request["shapes"]:
             call, arguments = self.engine.bind(request["program"], programs.inputs(request["program"], shape))

@@ -1,4 +1,5 @@
-"""Flexor on a real model: 200 and more texts of different lengths, one compilation, beside PyTorch; then the classic experiment.
+"""Flexor on a real model: 200 and more texts of different lengths, one compilation, beside PyTorch; then the
+classic experiment.
 
 Run it with `./dev demo`. PyTorch is only a rival here: without it those columns are left out.
 Options: --texts N (distinct lengths), --no-rivals.

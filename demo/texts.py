@@ -1,4 +1,5 @@
-"""Real texts of many lengths: the topics of Python's own help, cut into sentences, paragraphs and runs of paragraphs, and short sentences."""
+"""Real texts of many lengths: the topics of Python's own help, cut into sentences, paragraphs and runs of
+paragraphs, and short sentences."""
 
 import random
 import re
@@ -78,7 +79,8 @@ def _candidates():
 
 
 def collect(tokenizer, distinct=200, seed=7):
-    """[(text, token ids), ...] in random order: the short sentences, and one text each of up to `distinct` different lengths in 3..512,
+    """[(text, token ids), ...] in random order: the short sentences, and one text each of up to `distinct`
+    different lengths in 3..512,
     the shorter ones closer together."""
     by_length = {}
     for text, encoding in zip(texts := list(dict.fromkeys(_candidates())), tokenizer.encode_batch(texts)):

@@ -1,6 +1,7 @@
 """Adapters: one module per engine, each with a class `Engine`.
 
-An Engine has `versions` (dict), `build(program)`, `bind(program, arrays)` → (callable, arguments) and `to_numpy(result)`.
+An Engine has `versions` (dict), `build(program)`, `bind(program, arrays)` → (callable, arguments) and
+`to_numpy(result)`.
 `bind` prepares whatever the engine wants to hold before the clock starts; the callable does one run.
 """
 

@@ -1,4 +1,5 @@
-"""ONNX Runtime on the CPU provider: plain `run`, with its fused attention op, or with inputs and outputs bound in advance."""
+"""ONNX Runtime on the CPU provider: plain `run`, with its fused attention op, or with inputs and outputs bound
+in advance."""
 
 import os
 

@@ -1,4 +1,5 @@
-"""(a + b).relu().sum(-1) on [8, S, 768]: 20 lengths out of cache, one hot; the classic relu(x + 1.0).sum() beside it."""
+"""(a + b).relu().sum(-1) on [8, S, 768]: 20 lengths out of cache, one hot; the classic relu(x + 1.0).sum()
+beside it."""
 
 from .. import floors, programs
 from ..rows import timed

@@ -1,4 +1,5 @@
-"""softmax(gelu(layer_norm(x)) + x, -1) on [8, S, 768]: 20 lengths out of cache, one hot. The floor is the hand-written kernel."""
+"""softmax(gelu(layer_norm(x)) + x, -1) on [8, S, 768]: 20 lengths out of cache, one hot. The floor is the
+hand-written kernel."""
 
 import statistics
 

@@ -1,4 +1,5 @@
-"""Hit rate over random lengths in [32, 256], encoder layer: exact-only mode (the "before") against the symbolic ladder."""
+"""Hit rate over random lengths in [32, 256], encoder layer: exact-only mode (the "before") against the
+symbolic ladder."""
 
 from .. import counters, programs
 from ..rows import measured, timed

@@ -9,7 +9,8 @@ LENGTHS = (33, 64, 100, 128, 177, 256)
 def lower_bound_bytes(batch, length, dim=programs.DIM, ffn=4 * programs.DIM):
     """Largest sum of live intermediates over the layer's fused steps: input and output belong to the caller.
 
-    Steps in order with what each writes (in floats per token): values live from the step that writes them to their last reader.
+    Steps in order with what each writes (in floats per token): values live from the step that writes them to
+    their last reader.
     """
     # name, floats per token, reads
     steps = (
@@ -26,7 +27,8 @@ def lower_bound_bytes(batch, length, dim=programs.DIM, ffn=4 * programs.DIM):
         name: max((i for i, (_, _, reads) in enumerate(steps) if name in reads), default=i)
         for i, (name, _, _) in enumerate(steps)
     }
-    # A row-wise step may write over a value that dies in it and has the same size; summed2 may stand in the caller's output.
+    # A row-wise step may write over a value that dies in it and has the same size; summed2 may stand in the
+    # caller's output.
     in_place = {("summed1", "y")}
     caller = {"summed2", "out"}
     worst = 0

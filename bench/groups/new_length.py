@@ -24,7 +24,8 @@ def run(context):
 
 
 def _rows(program, engine, per_length):
-    """Ratio and worst stall of first calls; the worst repeat against its own median is this machine's jitter, shown beside."""
+    """Ratio and worst stall of first calls; the worst repeat against its own median is this machine's jitter,
+    shown beside."""
     usual = [statistics.median(again) for _, *again in per_length]
     ratios = [first / u for (first, *_), u in zip(per_length, usual)]
     stall = max(first - u for (first, *_), u in zip(per_length, usual))

@@ -1,4 +1,5 @@
-"""Call overhead: add → relu → sum on [4, 8], where the work itself is a few nanoseconds. Python with NumPy and torch, and C++."""
+"""Call overhead: add → relu → sum on [4, 8], where the work itself is a few nanoseconds. Python with NumPy and
+torch, and C++."""
 
 import json
 import subprocess

@@ -1,6 +1,7 @@
 """Values, layouts and the judge that tests share: results are held against torch, accuracy against float64.
 
-A result agrees when shape, dtype and (where asked) strides are eager's, NaN and infinities stand where eager has them, and no element
+A result agrees when shape, dtype and (where asked) strides are eager's, NaN and infinities stand where eager
+has them, and no element
 is further from the float64 truth than four times eager's worst error plus a few units in the last place.
 """
 
@@ -103,7 +104,8 @@ def seen_strides(t):
 
 
 def judge(got, eager, truth, ulps=4, strides=False):
-    """Raises AssertionError with one sentence when `got` does not agree with eager; `truth` is eager's function in float64."""
+    """Raises AssertionError with one sentence when `got` does not agree with eager; `truth` is eager's
+    function in float64."""
     if isinstance(got, np.ndarray):
         got = torch.from_numpy(got)
     assert isinstance(got, torch.Tensor), f"result is a {type(got).__name__}"

@@ -1,4 +1,6 @@
-"""Every registry op against torch: op × dtype × sizes × layouts, one module per op and dtype, all shapes and layouts in a row.
+"""Every registry op against torch: op × dtype × sizes × layouts.
+
+One module per op and dtype meets all shapes and layouts in a row.
 
 Calling one module with everything in a row is on purpose: each call meets the guards that the calls before it made.
 float32 meets every layout, the other dtypes three.
@@ -24,7 +26,8 @@ FEW_LAYOUTS = ("contiguous", "transposed", "wide pitch")
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """`shapes(n)` gives, per size n, tuples of operand shapes; ranks are the same in all of them. `eager` takes the operands."""
+    """`shapes(n)` gives, per size n, tuples of operand shapes; ranks are the same in all of them. `eager`
+    takes the operands."""
 
     op: str
     eager: Callable
@@ -168,7 +171,8 @@ def boxes(n):
 
 
 def reduction(op, eager, dtypes, domain="any", ulps=8, every_axis=True, empty=True):
-    """A case for each set of axes, with and without keepdim; `empty` False: the size 0 has no result and is left out."""
+    """A case for each set of axes, with and without keepdim; `empty` False: the size 0 has no result and is
+    left out."""
     for axes, keepdim in (([-1], False), ([1], True), ([0, 2], False), ([0, 1, 2], False), ([0], False)):
         if len(axes) > 1 and not every_axis:
             continue
@@ -208,6 +212,9 @@ REDUCTIONS = (
     ),
     *reduction("reduce_any", lambda x, a, k: torch.any(x, a, keepdim=k), (torch.bool, torch.float32, torch.int8)),
     *reduction("reduce_all", lambda x, a, k: torch.all(x, a, keepdim=k), (torch.bool, torch.float32, torch.int8)),
+    *reduction("var", lambda x, a, k: torch.var(x, a, keepdim=k), FLOATS, ulps=16),
+    *reduction("std", lambda x, a, k: torch.std(x, a, keepdim=k), FLOATS, ulps=16),
+    *reduction("logsumexp", lambda x, a, k: torch.logsumexp(x, a, keepdim=k), FLOATS, empty=False),
     *reduction("argmax", lambda x, a, k: torch.argmax(x, a[0], keepdim=k), NUMBERS, every_axis=False, empty=False),
     *reduction("argmin", lambda x, a, k: torch.argmin(x, a[0], keepdim=k), NUMBERS, every_axis=False, empty=False),
 )
@@ -278,6 +285,53 @@ MOVEMENT = (
         lambda n: [((n, 3),), ((2, n),)],
         attrs={"before": [0, 1], "after": [3, 2], "value": 7.0},
     ),
+)
+
+
+def thin(n):
+    """Pairs of shapes with an axis of size 1 in the middle."""
+    return [((n, 1, 6),), ((2, 1, n),)]
+
+
+MOVEMENT += (
+    Case(
+        "view",
+        lambda x: x.reshape(-1, 6),
+        (torch.float32,),
+        lambda n: [((n, 6),), ((2 * n, 6),)],
+        attrs={"shape": [-1, 6]},
+    ),
+    Case(
+        "flatten", lambda x: x.flatten(0, 1), (torch.float32, torch.int8), cubes, attrs={"start_axis": 0, "end_axis": 1}
+    ),
+    Case("contiguous", torch.Tensor.contiguous, ALL, cubes),
+    Case("clone", torch.clone, (torch.float32, torch.bool), cubes),
+    Case("transpose", lambda x: x.transpose(0, 2), ALL, cubes, attrs={"a": 0, "b": 2}),
+    Case("squeeze", lambda x: x.squeeze(1), (torch.float32, torch.int8), thin, attrs={"axes": [1]}),
+    Case("unsqueeze", lambda x: x.unsqueeze(1), (torch.float32, torch.int8), cubes, attrs={"axis": 1}),
+    Case(
+        "select",
+        lambda x: x[:, -2],
+        (torch.float32, torch.int64),
+        lambda n: [((n, 3, 6),), ((2, 3, n),)],
+        attrs={"axis": 1, "index": -2},
+    ),
+    Case(
+        "narrow",
+        lambda x: x.narrow(1, 1, 2),
+        (torch.float32, torch.int64),
+        lambda n: [((n, 3, 6),), ((2, 3, n),)],
+        attrs={"axis": 1, "start": 1, "length": 2},
+    ),
+    Case("flip", lambda x: x.flip(0, 2), (torch.float32, torch.int8), cubes, attrs={"axes": [0, 2]}, strides=False),
+    Case(
+        "roll",
+        lambda x: torch.roll(x, (2, -1), (0, 2)),
+        (torch.float32, torch.int8),
+        cubes,
+        attrs={"shifts": [2, -1], "axes": [0, 2]},
+    ),
+    Case("repeat", lambda x: x.repeat(2, 1, 3), (torch.float32, torch.int8), cubes, attrs={"counts": [2, 1, 3]}),
 )
 
 
@@ -407,7 +461,8 @@ CASES = (*UNARY, *BINARY, *TERNARY, *REDUCTIONS, *MOVEMENT, *CONTRACTIONS, *NORM
 
 
 def runs_of(case, dtype):
-    """Operands of every run, with a name: sizes outside, layouts inside; operand i takes the layout i places further."""
+    """Operands of every run, with a name: sizes outside, layouts inside; operand i takes the layout i places
+    further."""
     names = tuple(LAYOUTS) if dtype == torch.float32 else FEW_LAYOUTS
     for n in SIZES:
         for shapes in case.shapes(n):
@@ -420,6 +475,7 @@ def runs_of(case, dtype):
                 yield f"{shapes} {layouts}", operands
 
 
+@pytest.mark.filterwarnings("ignore:(var|std).*degrees of freedom")
 @pytest.mark.parametrize(
     ("case", "dtype"), [pytest.param(c, d, id=f"{c}-{name_of(d)}") for c in CASES for d in c.dtypes]
 )

@@ -1,0 +1,130 @@
+"""Field cases, zero-size: every case runs after the pool was dirtied with NaN."""
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is the oracle")
+pytest.importorskip("flexor", reason="the engine is not built")
+
+import torch.nn.functional as F  # noqa: E402
+from programs import Program, dirty_pool  # noqa: E402
+
+
+@pytest.mark.parametrize("dtype", (torch.float32, torch.float16, torch.int64), ids=str)
+@pytest.mark.parametrize(
+    "shapes", (((4, 0), (0, 4)), ((3, 2, 0), (3, 0, 3)), ((0, 5), (5, 4)), ((0, 0), (0, 0))), ids=str
+)
+def test_f027_a_product_over_nothing_is_zero(dtype, shapes):
+    name = str(dtype).removeprefix("torch.")
+    program = Program(
+        [(f"x{i}", name, [f"d{i}{j}" for j in range(len(s))]) for i, s in enumerate(shapes)],
+        lambda f, a, b: f.matmul(a, b) * 1,
+    )
+    dirty_pool(program)
+    a, b = (torch.ones(s, dtype=dtype) for s in shapes)
+    got = program(a, b)
+    assert got.dtype == dtype
+    assert torch.equal(got, torch.matmul(a, b))
+
+
+REDUCTIONS = {
+    "reduce_max": None,
+    "reduce_min": None,
+    "reduce_sum": 0.0,
+    "reduce_prod": 1.0,
+    "reduce_any": False,
+    "reduce_all": True,
+    "reduce_mean": float("nan"),
+}
+
+
+@pytest.mark.parametrize(("op", "identity"), REDUCTIONS.items())
+def test_f029_reductions_of_an_empty_tensor(op, identity):
+    """(0, 3) over everything and over axis 0: the identity, or an error where there is none; over axis 1: empty."""
+    for axes, shape in (([0, 1], ()), ([0], (3,)), ([1], (0,))):
+        program = Program([("x", "float32", ["N", "M"])], lambda f, x, axes=axes: f.op(op, x, axes=axes, keepdim=False))
+        dirty_pool(program)
+        assert program(torch.ones(2, 3)).shape == torch.Size(shape if axes != [1] else (2,))
+        if identity is None and axes != [1]:
+            with pytest.raises((ValueError, RuntimeError, IndexError), match="empty"):
+                program(torch.ones(0, 3))
+            continue
+        got = program(torch.ones(0, 3))
+        assert got.shape == torch.Size(shape)
+        if shape != (0,):
+            wanted = torch.full(shape, identity)
+            assert torch.equal(
+                got.isnan() if identity != identity else got, wanted.isnan() if identity != identity else wanted
+            )
+
+
+def test_f029_argmax_of_an_empty_tensor():
+    program = Program([("x", "float32", ["N", "M"])], lambda f, x: f.argmax(x, axes=[0], keepdim=False))
+    assert torch.equal(program(torch.tensor([[1.0, 5.0], [2.0, 3.0]])), torch.tensor([1, 0]))
+    with pytest.raises((ValueError, RuntimeError, IndexError), match="empty"):
+        program(torch.ones(0, 3))
+
+
+def test_f030_index_reduction_of_an_empty_batch():
+    program = Program(
+        [("x", "float32", ["N", 3])], lambda f, x: f.argmin(x, axes=[1], keepdim=False).reshape([x.shape[0], -1])
+    )
+    assert torch.equal(program(torch.tensor([[3.0, 1.0, 2.0], [0.0, 1.0, 2.0]])), torch.tensor([[1], [0]]))
+
+
+def test_f030_index_reduction_viewed_as_another_empty_shape():
+    program = Program(
+        [("x", "float32", ["N", 3])], lambda f, x: f.argmin(x, axes=[1], keepdim=False).reshape([x.shape[0], 3])
+    )
+    got = program(torch.ones(0, 3))
+    assert got.shape == (0, 3)
+    assert got.dtype == torch.int64
+
+
+def test_f035_writing_an_empty_block_changes_nothing():
+    """A (2, 0, 1) block into (7, 5, 3), at an offset that the data's own size gives."""
+
+    def body(f, x, block, at):
+        first = at.shape[0]
+        rows = f.slice(x, axis=0, start=first, stop=first + block.shape[0])
+        columns = f.slice(rows, axis=1, start=first, stop=first + block.shape[1])
+        f.copy_(f.slice(columns, axis=2, start=first, stop=first + block.shape[2]), block)
+        return x
+
+    program = Program(
+        [("x", "float32", ["A", "B", "C"]), ("block", "float32", ["D", "E", "F"]), ("at", "float32", ["P"])], body
+    )
+    for offset in (0, 1, 2):
+        x = torch.arange(105.0).reshape(7, 5, 3)
+        before = x.clone()
+        program(x, torch.empty(2, 0, 1), torch.empty(offset))
+        assert torch.equal(x, before)
+        program(x, torch.full((2, 1, 1), -1.0), torch.empty(offset))
+        before[offset : offset + 2, offset : offset + 1, offset : offset + 1] = -1
+        assert torch.equal(x, before)
+
+
+def test_f036_an_empty_branch_joined_to_a_full_one():
+    """(B, 8) joined with (B, 0), linear, cross entropy; B = 4, 1, 0: mean NaN and sum 0 of nothing."""
+
+    def body(f, x, none, w, target):
+        logits = f.log_softmax(f.linear(f.concat([x, none], axis=1), w), axis=-1)
+        picked = f.gather(logits, f.unsqueeze(target, axis=1), axis=1)
+        return f.neg(picked).mean(axes=[0, 1]), f.neg(picked).sum(axes=[0, 1])
+
+    program = Program(
+        [
+            ("x", "float32", ["B", 8]),
+            ("none", "float32", ["B", "Z"]),
+            ("w", "float32", [5, 8]),
+            ("target", "int64", ["B"]),
+        ],
+        body,
+    )
+    dirty_pool(program)
+    w = torch.randn(5, 8)
+    for batch in (4, 1, 0, 3):
+        x, target = torch.randn(batch, 8), torch.randint(0, 5, (batch,))
+        mean, total = program(x, torch.empty(batch, 0), w, target)
+        logits = F.linear(x, w)
+        torch.testing.assert_close(mean, F.cross_entropy(logits, target), equal_nan=True)
+        torch.testing.assert_close(total, F.cross_entropy(logits, target, reduction="sum"))
