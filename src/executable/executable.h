@@ -118,12 +118,15 @@ struct OutValue {
         kString,
         kList,
         kFunction,
-        kArgument
+        kArgument,
+        kOpaque
     } kind = Kind::kUnset;
     TensorRef tensor;     // kTensor: a view of `buffer`
     Slot slot = kNoSlot;  // kInt, kBool, kFloat: frame slot (float: bits)
-    std::uint32_t argument =
-        0;  // kArgument: exactly live value `argument` of the entry; kTensor on an argument's buffer: a view of it
+    // kArgument: exactly tensor `argument` of the entry (tensors of the signature in order, lists flattened);
+    // kOpaque: Signature::values[argument], handed back untouched. A kTensor on an argument's buffer is a view of the
+    // argument.
+    std::uint32_t argument = 0;
     std::string text;
     std::vector<OutValue> elements;
 };

@@ -81,11 +81,12 @@ struct LiveValue {
         kFloat,
         kString,
         kList,
-        kFunction
+        kFunction,
+        kOpaque
     } kind = Kind::kUnset;
-    Reg reg = kNoReg;                 // kReg
-    Dim integer = 0;                  // kInt
-    bool boolean = false;             // kBool (constant)
+    Reg reg = kNoReg;  // kReg; kOpaque: index into Signature::values of a value the region only passes through
+    Dim integer = 0;   // kInt
+    // kBool: `integer` is 0 or 1, constant if known
     double real = 0;                  // kFloat (constant); run-time floats and bools are kReg
     std::string text;                 // kString, kFunction
     std::vector<LiveValue> elements;  // kList

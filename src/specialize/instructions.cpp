@@ -1,0 +1,553 @@
+// The abstract meaning of each opcode that is not control flow.
+#include <cmath>
+
+#include "specialize/specializer.h"
+
+namespace flexor::specialize {
+
+using bytecode::Constant;
+using bytecode::Instruction;
+using bytecode::Opcode;
+using Kind = LiveValue::Kind;
+
+namespace {
+
+LiveValue none() {
+    LiveValue v;
+    v.kind = Kind::kNone;
+    return v;
+}
+
+LiveValue integer(Dim d) {
+    LiveValue v;
+    v.kind = Kind::kInt;
+    v.integer = std::move(d);
+    return v;
+}
+
+LiveValue boolean(Dim d) {
+    LiveValue v = integer(std::move(d));
+    v.kind = Kind::kBool;
+    return v;
+}
+
+LiveValue from_constant(const Constant& constant) {
+    LiveValue v;
+    if (std::holds_alternative<bytecode::None>(constant)) return none();
+    if (const auto* b = std::get_if<bool>(&constant)) return boolean(*b ? 1 : 0);
+    if (const auto* i = std::get_if<std::int64_t>(&constant)) return integer(*i);
+    if (const auto* d = std::get_if<double>(&constant)) {
+        v.kind = Kind::kFloat;
+        v.real = *d;
+        return v;
+    }
+    if (const auto* s = std::get_if<std::string>(&constant)) {
+        v.kind = Kind::kString;
+        v.text = *s;
+        return v;
+    }
+    v.kind = Kind::kList;
+    for (std::int64_t i : std::get<std::vector<std::int64_t>>(constant)) v.elements.push_back(integer(i));
+    return v;
+}
+
+LiveValue pop(State& state) {
+    LiveValue v = std::move(state.stack.back());
+    state.stack.pop_back();
+    return v;
+}
+
+LiveValue of_register(Reg reg) {
+    LiveValue v;
+    v.kind = Kind::kReg;
+    v.reg = reg;
+    return v;
+}
+
+// Position of a constant index in a list of n; -1 if it lies outside.
+std::int64_t list_position(const LiveValue& index, std::size_t n) {
+    std::int64_t i = index.integer.constant();
+    if (i < 0) i += static_cast<std::int64_t>(n);
+    return i >= 0 && i < static_cast<std::int64_t>(n) ? i : -1;
+}
+
+}  // namespace
+
+Reg Specializer::new_register(ops::ArgType type, Reg root) {
+    Register r;
+    r.type = std::move(type);
+    const Reg reg = static_cast<Reg>(program_.registers.size());
+    r.root = root == kNoReg ? reg : root;
+    program_.registers.push_back(std::move(r));
+    return reg;
+}
+
+Inst& Specializer::emit(Inst inst, std::int32_t pc) {
+    inst.pc = pc;
+    inst.line = line_at(pc);
+    block().insts.push_back(std::move(inst));
+    return block().insts.back();
+}
+
+void Specializer::require(const ops::Requirement& requirement, const ops::OpDef* op, std::int32_t pc) {
+    const Dim a = program_.env.simplify(requirement.a);
+    const Dim b = program_.env.simplify(requirement.b);
+    Truth truth = Truth::kUnknown;
+    switch (requirement.relation) {
+        case ops::Relation::kEq: truth = program_.env.eq(a, b); break;
+        case ops::Relation::kNe: truth = types::ShapeEnv::negate(program_.env.eq(a, b)); break;
+        case ops::Relation::kLe: truth = program_.env.le(a, b); break;
+        case ops::Relation::kLt: truth = program_.env.lt(a, b); break;
+    }
+    if (truth == Truth::kTrue) return;
+    Inst inst;
+    inst.kind = InstKind::kCheck;
+    inst.op = op;
+    inst.requirement = requirement;
+    emit(std::move(inst), pc);
+    // Everything after a check on the straight path is dominated by it.
+    if (!straight_ || requirement.or_one) return;
+    if (requirement.relation == ops::Relation::kEq) program_.env.assume_eq(a, b);
+    if (requirement.relation == ops::Relation::kLe) program_.env.assume_range(b - a, {0, types::kDimInfinity});
+    if (requirement.relation == ops::Relation::kLt) program_.env.assume_range(b - a, {1, types::kDimInfinity});
+}
+
+Reg Specializer::weight(std::int32_t index) {
+    const auto found = weights_.find(index);
+    if (found != weights_.end()) return found->second;
+    const bytecode::Weight& w = module_.weights[static_cast<std::size_t>(index)];
+    ops::ArgType type;
+    std::vector<Dim> sizes(w.tensor.sizes().begin(), w.tensor.sizes().end());
+    type.type = types::contiguous_type(w.tensor.dtype(), std::move(sizes), w.tensor.device());
+    type.strength = w.tensor.rank() == 0 ? types::Strength::kZeroDim : types::Strength::kTensor;
+    const Reg reg = new_register(std::move(type));
+    program_.registers[reg].name = w.name;
+    Inst inst;
+    inst.kind = InstKind::kWeight;
+    inst.index = static_cast<std::uint32_t>(index);
+    inst.results = {reg};
+    prologue_.push_back(std::move(inst));
+    weights_[index] = reg;
+    return reg;
+}
+
+// The register of an op operand; scalars become weak scalar registers. kNoReg for none.
+Reg Specializer::operand(const LiveValue& value, std::int32_t pc) {
+    if (value.kind == Kind::kReg) return value.reg;
+    if (value.kind == Kind::kNone) return kNoReg;
+    ops::ArgType type;
+    type.strength = types::Strength::kScalar;
+    Inst inst;
+    if (value.kind == Kind::kFloat) {
+        type.type.dtype = DType::kF64;
+        inst.kind = InstKind::kConst;
+        inst.constant = ConstScalar{value.real};
+    } else {
+        type.type.dtype = value.kind == Kind::kBool ? DType::kBool : DType::kI64;
+        const Dim d = program_.env.simplify(value.integer);
+        if (d.is_constant()) {
+            inst.kind = InstKind::kConst;
+            if (value.kind == Kind::kBool) {
+                inst.constant = ConstScalar{d.constant() != 0};
+            } else {
+                inst.constant = ConstScalar{d.constant()};
+            }
+        } else {
+            inst.kind = InstKind::kDimScalar;
+            inst.dim = d;
+        }
+    }
+    const Reg reg = new_register(std::move(type));
+    inst.results = {reg};
+    emit(std::move(inst), pc);
+    return reg;
+}
+
+// Replaces OperandRefs by the stack operands they name; `first` is the stack position of operand 0.
+bool Specializer::resolve_attrs(const bytecode::CallSite& site, std::size_t first, const State& state,
+                                types::Attrs& attrs) {
+    for (const auto& [name, value] : site.attrs.items()) {
+        const auto* ref = std::get_if<types::OperandRef>(&value);
+        if (ref == nullptr) {
+            // Dims of attributes are over module symbols.
+            const auto translate = [&](const Dim& d) -> std::optional<Dim> {
+                std::vector<types::SymbolId> symbols;
+                d.collect_symbols(symbols);
+                for (auto s : symbols) {
+                    if (module_symbols_.count(s) == 0) return std::nullopt;
+                }
+                return program_.env.simplify(d.substitute([&](types::SymbolId s) { return &module_symbols_.at(s); }));
+            };
+            if (const auto* d = std::get_if<Dim>(&value)) {
+                const auto translated = translate(*d);
+                if (!translated) return refuse("an attribute names a symbol that no argument binds");
+                attrs.set(name, *translated);
+            } else if (const auto* list = std::get_if<types::DimList>(&value)) {
+                types::DimList out;
+                for (const Dim& item : *list) {
+                    const auto translated = translate(item);
+                    if (!translated) return refuse("an attribute names a symbol that no argument binds");
+                    out.push_back(*translated);
+                }
+                attrs.set(name, std::move(out));
+            } else {
+                attrs.set(name, value);
+            }
+            continue;
+        }
+        const LiveValue& source = state.stack[first + ref->index];
+        switch (source.kind) {
+            case Kind::kInt: attrs.set(name, program_.env.simplify(source.integer)); break;
+            case Kind::kBool: {
+                const Dim d = program_.env.simplify(source.integer);
+                if (!d.is_constant()) return refuse("an attribute is a bool known only at run time");
+                attrs.set(name, d.constant() != 0);
+                break;
+            }
+            case Kind::kFloat: attrs.set(name, source.real); break;
+            case Kind::kString: attrs.set(name, source.text); break;
+            case Kind::kNone: attrs.set(name, std::monostate{}); break;
+            case Kind::kList: {
+                types::DimList list;
+                for (const LiveValue& e : source.elements) {
+                    if (e.kind != Kind::kInt && e.kind != Kind::kBool)
+                        return refuse("an attribute list holds something else than integers");
+                    list.push_back(program_.env.simplify(e.integer));
+                }
+                attrs.set(name, std::move(list));
+                break;
+            }
+            default: return refuse("an attribute is a value known only at run time");
+        }
+    }
+    return true;
+}
+
+bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State& state) {
+    const ops::OpDef* op = site.definition != nullptr ? site.definition : ops::find_op(site.op);
+    if (op == nullptr) return refuse("op '" + site.op + "' is not in the registry");
+    const auto count = static_cast<std::size_t>(site.operand_count);
+    const std::size_t first = state.stack.size() - count;
+    std::size_t refs = 0;
+    for (const auto& [name, value] : site.attrs.items())
+        refs += std::holds_alternative<types::OperandRef>(value) ? 1 : 0;
+    types::Attrs given;
+    if (!resolve_attrs(site, first, state, given)) return false;
+    auto attrs = ops::check_attrs(*op, given);
+    if (!attrs) return refuse(attrs.error().to_string());
+
+    // Lists are flattened; everything must be a value an op can take before anything is emitted.
+    std::vector<const LiveValue*> values;
+    for (std::size_t i = 0; i + refs < count; ++i) {
+        const LiveValue& v = state.stack[first + i];
+        if (v.kind == Kind::kList) {
+            for (const LiveValue& e : v.elements) values.push_back(&e);
+        } else {
+            values.push_back(&v);
+        }
+    }
+    for (const LiveValue* v : values) {
+        const bool usable = v->kind == Kind::kReg || v->kind == Kind::kNone || v->kind == Kind::kFloat ||
+                            v->kind == Kind::kInt || v->kind == Kind::kBool;
+        if (!usable) return refuse("op '" + site.op + "' takes a value of another kind");
+    }
+
+    const std::size_t mark = block().insts.size();
+    Inst inst;
+    inst.op = op;
+    inst.attrs = *attrs;
+    std::vector<ops::ArgType> args;
+    for (const LiveValue* v : values) {
+        const Reg reg = operand(*v, pc);
+        inst.operands.push_back(reg);
+        ops::ArgType arg;
+        if (reg == kNoReg) {
+            arg.present = false;
+        } else {
+            arg = program_.registers[reg].type;
+        }
+        args.push_back(std::move(arg));
+    }
+    const auto& specs = op->operands.value;
+    for (std::size_t i = args.size(); i < specs.size() && specs[i].kind == ops::OperandKind::kOptionalTensor; ++i) {
+        inst.operands.push_back(kNoReg);
+        ops::ArgType absent;
+        absent.present = false;
+        args.push_back(absent);
+    }
+
+    std::vector<ops::Requirement> requirements;
+    const auto run = [&](bool guards) {
+        requirements.clear();
+        return ops::infer(*op, args, inst.attrs, program_.env, requirements, module_.promotion, guards);
+    };
+    const bool guards_wanted = !region_.generalise || region_.exact_only;
+    auto inferred = run(guards_wanted);
+    bool guardable = true;
+    for (const ops::Requirement& r : requirements) {
+        guardable = guardable && (r.kind != ops::Requirement::Kind::kGuard || (entry_only(r.a) && entry_only(r.b)));
+    }
+    if (inferred && !guardable) inferred = run(false);
+    if (!inferred) {
+        // The interpreter raises it, with concrete shapes, if the run gets here.
+        block().insts.resize(mark);
+        return refuse("the operands do not fit: " + inferred.error().to_string());
+    }
+    for (const ops::Requirement& r : requirements) {
+        if (r.kind == ops::Requirement::Kind::kCheck) {
+            require(r, op, pc);
+            continue;
+        }
+        program_.guards.push_back(r);
+        program_.events.push_back("guard proposed by " + std::string(op->name.value) + " at " + function_->name + "@" +
+                                  std::to_string(pc));
+        if (r.relation == ops::Relation::kEq) program_.env.assume_eq(r.a, r.b);
+        if (r.relation == ops::Relation::kLe) program_.env.assume_range(r.b - r.a, {0, types::kDimInfinity});
+        if (r.relation == ops::Relation::kLt) program_.env.assume_range(r.b - r.a, {1, types::kDimInfinity});
+        if (r.relation == ops::Relation::kNe && r.b.is_constant()) program_.env.assume_ne(r.a, r.b.constant());
+    }
+    inst.dtypes = std::move(inferred->dtypes);
+    std::vector<LiveValue> results;
+    for (ops::ResultType& result : inferred->results) {
+        ops::ArgType type;
+        for (Dim& d : result.type.sizes) d = program_.env.simplify(d);
+        for (Dim& d : result.type.strides) d = program_.env.simplify(d);
+        result.type.offset = program_.env.simplify(result.type.offset);
+        type.type = std::move(result.type);
+        type.strength = type.type.rank() == 0 ? types::Strength::kZeroDim : types::Strength::kTensor;
+        Reg root = kNoReg;
+        if (result.view_of >= 0)
+            root = program_.registers[inst.operands[static_cast<std::size_t>(result.view_of)]].root;
+        const Reg reg = new_register(std::move(type), root);
+        inst.results.push_back(reg);
+        results.push_back(of_register(reg));
+    }
+    emit(std::move(inst), pc);
+    state.stack.resize(first);
+    for (LiveValue& r : results) state.stack.push_back(std::move(r));
+    return true;
+}
+
+bool Specializer::item(std::int32_t pc, State& state) {
+    const LiveValue value = state.stack.back();
+    if (value.kind == Kind::kInt || value.kind == Kind::kBool || value.kind == Kind::kFloat) return true;
+    if (value.kind != Kind::kReg) return refuse("ITEM of something else than a tensor");
+    const ops::ArgType type = program_.registers[value.reg].type;
+    if (type.strength == types::Strength::kScalar) return true;
+    require({ops::Requirement::Kind::kCheck, ops::Relation::kEq, type.type.numel(), 1, 0, false}, nullptr, pc);
+    Inst inst;
+    inst.operands = {value.reg};
+    state.stack.pop_back();
+    if (is_floating(type.type.dtype)) {
+        ops::ArgType scalar;
+        scalar.type.dtype = DType::kF64;
+        scalar.strength = types::Strength::kScalar;
+        inst.kind = InstKind::kReadFloat;
+        const Reg reg = new_register(std::move(scalar));
+        inst.results = {reg};
+        emit(std::move(inst), pc);
+        state.stack.push_back(of_register(reg));
+        return true;
+    }
+    const bool is_bool = type.type.dtype == DType::kBool;
+    inst.kind = InstKind::kReadInt;
+    inst.symbol =
+        program_.env.add_symbol("item" + std::to_string(pc),
+                                is_bool ? types::Range{0, 1} : types::Range{-types::kDimInfinity, types::kDimInfinity});
+    const Dim symbol = Dim::symbol(inst.symbol);
+    emit(std::move(inst), pc);
+    state.stack.push_back(is_bool ? boolean(symbol) : integer(symbol));
+    return true;
+}
+
+bool Specializer::frozen(std::int32_t axis, std::int32_t, State& state) {
+    const LiveValue& value = state.stack.back();
+    if (value.kind != Kind::kReg) return refuse("FROZEN on something else than a tensor");
+    const types::TensorType& type = program_.registers[value.reg].type.type;
+    const int rank = type.rank();
+    const int a = axis < 0 ? axis + rank : axis;
+    if (a < 0 || a >= rank) return refuse("FROZEN on an axis that the tensor does not have");
+    const Dim d = program_.env.simplify(type.sizes[static_cast<std::size_t>(a)]);
+    if (d.is_constant()) return true;
+    const auto hint = program_.env.hint(d);
+    if (!entry_only(d) || !hint) return refuse("FROZEN on a size that depends on data");
+    guard(ops::Relation::kEq, d, *hint);
+    program_.env.assume_eq(d, *hint);
+    program_.events.push_back("FROZEN on " + program_.env.to_string(d) + ": entry for " + std::to_string(*hint));
+    return true;
+}
+
+bool Specializer::assertion(std::int32_t text, std::int32_t pc, State& state) {
+    const LiveValue value = state.stack.back();
+    Inst inst;
+    inst.kind = InstKind::kAssert;
+    inst.text = std::get<std::string>(module_.constants[static_cast<std::size_t>(text)]);
+    if (value.kind == Kind::kInt || value.kind == Kind::kBool) {
+        const Dim d = program_.env.simplify(value.integer);
+        if (program_.env.eq(d, 0) == Truth::kFalse) {
+            state.stack.pop_back();
+            return true;
+        }
+        inst.requirement = ops::Requirement{ops::Requirement::Kind::kCheck, ops::Relation::kNe, d, 0, 0, false};
+    } else if (value.kind == Kind::kReg) {
+        inst.operands = {value.reg};
+    } else {
+        return refuse("ASSERT on a value of this kind");
+    }
+    emit(std::move(inst), pc);
+    state.stack.pop_back();
+    return true;
+}
+
+bool Specializer::step(const Instruction& instruction, std::int32_t pc, State& state) {
+    auto& stack = state.stack;
+    const auto local = [&]() -> LiveValue& { return state.locals[static_cast<std::size_t>(instruction.a)]; };
+    switch (instruction.op) {
+        case Opcode::kNop:
+        case Opcode::kLoopHead: return true;
+        case Opcode::kLoadConst:
+            stack.push_back(from_constant(module_.constants[static_cast<std::size_t>(instruction.a)]));
+            return true;
+        case Opcode::kLoadNone: stack.push_back(none()); return true;
+        case Opcode::kLoadLocal:
+            if (local().kind == Kind::kUnset) return refuse("a local that may be unset");
+            stack.push_back(local());
+            return true;
+        case Opcode::kStoreLocal:
+            local() = pop(state);
+            if (local().kind == Kind::kReg && program_.registers[local().reg].name.empty()) {
+                program_.registers[local().reg].name = function_->locals[static_cast<std::size_t>(instruction.a)];
+            }
+            return true;
+        case Opcode::kDeleteLocal: local() = LiveValue{}; return true;
+        case Opcode::kLoadWeight: stack.push_back(of_register(weight(instruction.a))); return true;
+        case Opcode::kPop: stack.pop_back(); return true;
+        case Opcode::kDup: stack.push_back(LiveValue(stack.back())); return true;
+        case Opcode::kSwap: std::swap(stack[stack.size() - 1], stack[stack.size() - 2]); return true;
+        case Opcode::kRotate: {
+            LiveValue top = pop(state);
+            stack.insert(stack.end() - (instruction.a - 1), std::move(top));
+            return true;
+        }
+        case Opcode::kCallOp: return call_op(function_->sites[static_cast<std::size_t>(instruction.a)], pc, state);
+        case Opcode::kBuildList: {
+            LiveValue list;
+            list.kind = Kind::kList;
+            const auto n = static_cast<std::ptrdiff_t>(instruction.a);
+            list.elements.assign(stack.end() - n, stack.end());
+            stack.resize(stack.size() - static_cast<std::size_t>(n));
+            stack.push_back(std::move(list));
+            return true;
+        }
+        case Opcode::kListAppend: {
+            if (stack[stack.size() - 2].kind != Kind::kList) return refuse("a list of unknown length");
+            LiveValue value = pop(state);
+            stack.back().elements.push_back(std::move(value));
+            return true;
+        }
+        case Opcode::kListGet: {
+            const LiveValue& index = stack.back();
+            const LiveValue& list = stack[stack.size() - 2];
+            if (list.kind != Kind::kList || index.kind != Kind::kInt)
+                return refuse("an element of a list of unknown length");
+            if (!program_.env.simplify(index.integer).is_constant())
+                return refuse("a list index known only at run time");
+            LiveValue constant_index = integer(program_.env.simplify(index.integer));
+            const std::int64_t position = list_position(constant_index, list.elements.size());
+            if (position < 0) return refuse("a list index out of range");
+            LiveValue element = list.elements[static_cast<std::size_t>(position)];
+            stack.resize(stack.size() - 2);
+            stack.push_back(std::move(element));
+            return true;
+        }
+        case Opcode::kListSet: {
+            const LiveValue& index = stack[stack.size() - 2];
+            LiveValue& list = stack[stack.size() - 3];
+            if (list.kind != Kind::kList || index.kind != Kind::kInt)
+                return refuse("an element of a list of unknown length");
+            if (!program_.env.simplify(index.integer).is_constant())
+                return refuse("a list index known only at run time");
+            LiveValue constant_index = integer(program_.env.simplify(index.integer));
+            const std::int64_t position = list_position(constant_index, list.elements.size());
+            if (position < 0) return refuse("a list index out of range");
+            list.elements[static_cast<std::size_t>(position)] = stack.back();
+            stack.resize(stack.size() - 2);
+            return true;
+        }
+        case Opcode::kListLength: {
+            if (stack.back().kind != Kind::kList) return refuse("a list of unknown length");
+            const auto n = static_cast<std::int64_t>(stack.back().elements.size());
+            stack.back() = integer(n);
+            return true;
+        }
+        case Opcode::kUnpack: {
+            if (stack.back().kind != Kind::kList) return refuse("a list of unknown length");
+            if (stack.back().elements.size() != static_cast<std::size_t>(instruction.a))
+                return refuse("a list of another length");
+            const LiveValue list = pop(state);
+            for (const LiveValue& e : list.elements) stack.push_back(e);
+            return true;
+        }
+        case Opcode::kGetDim: {
+            if (stack.back().kind != Kind::kReg) return refuse("a size of something else than a tensor");
+            const types::TensorType& type = program_.registers[stack.back().reg].type.type;
+            const int axis = instruction.a < 0 ? instruction.a + type.rank() : instruction.a;
+            if (axis < 0 || axis >= type.rank()) return refuse("an axis that the tensor does not have");
+            Dim size = program_.env.simplify(type.sizes[static_cast<std::size_t>(axis)]);
+            stack.back() = integer(std::move(size));
+            return true;
+        }
+        case Opcode::kGetRank: {
+            if (stack.back().kind != Kind::kReg) return refuse("the rank of something else than a tensor");
+            const std::int64_t rank = program_.registers[stack.back().reg].type.type.rank();
+            stack.back() = integer(rank);
+            return true;
+        }
+        case Opcode::kGetShape: {
+            if (stack.back().kind != Kind::kReg) return refuse("the shape of something else than a tensor");
+            const types::TensorType& type = program_.registers[stack.back().reg].type.type;
+            LiveValue list;
+            list.kind = Kind::kList;
+            for (const Dim& d : type.sizes) list.elements.push_back(integer(program_.env.simplify(d)));
+            stack.back() = std::move(list);
+            return true;
+        }
+        case Opcode::kItem: return item(pc, state);
+        case Opcode::kScalar: return scalar(static_cast<bytecode::ScalarOperator>(instruction.a), state);
+        case Opcode::kFrozen: return frozen(instruction.a, pc, state);
+        case Opcode::kAssert: return assertion(instruction.a, pc, state);
+        case Opcode::kLoadFunction: {
+            LiveValue v;
+            v.kind = Kind::kFunction;
+            v.text = std::get<std::string>(module_.constants[static_cast<std::size_t>(instruction.a)]);
+            stack.push_back(std::move(v));
+            return true;
+        }
+        case Opcode::kCallForeign:
+        case Opcode::kGetAttribute:
+        case Opcode::kLoadForeign: return refuse("a foreign call");
+        case Opcode::kCallValue: {
+            const std::size_t callee = stack.size() - static_cast<std::size_t>(instruction.a) - 1;
+            if (stack[callee].kind != Kind::kFunction) return refuse("a foreign call");
+            const std::int32_t index = module_.find_function(stack[callee].text);
+            if (index < 0) return refuse("a function that the module does not have");
+            State attempt = state;
+            attempt.stack.erase(attempt.stack.begin() + static_cast<std::ptrdiff_t>(callee));
+            if (!call(index, instruction.a, pc, attempt)) return false;
+            state = std::move(attempt);
+            return true;
+        }
+        case Opcode::kBuildDict:
+        case Opcode::kDictGet: return refuse("a dict");
+        case Opcode::kJump:
+        case Opcode::kBranchIfTrue:
+        case Opcode::kBranchIfFalse:
+        case Opcode::kBranchIfNull:
+        case Opcode::kBranchIfNotNull:
+        case Opcode::kReturn:
+        case Opcode::kCall: break;  // control flow, handled by the walk
+    }
+    return refuse("an instruction that the specialiser does not know");
+}
+
+}  // namespace flexor::specialize
