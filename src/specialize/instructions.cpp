@@ -276,6 +276,8 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
         args.push_back(absent);
     }
 
+    // A proposed guard is a fact in the environment at once; a guard that cannot be kept takes its fact along.
+    const types::ShapeEnv before = program_.env;
     std::vector<ops::Requirement> requirements;
     const auto run = [&](bool guards) {
         requirements.clear();
@@ -283,15 +285,23 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
     };
     const bool guards_wanted = !region_.generalise || region_.exact_only;
     auto inferred = run(guards_wanted);
-    bool guardable = true;
-    for (const ops::Requirement& r : requirements) {
-        guardable = guardable && (r.kind != ops::Requirement::Kind::kGuard || (entry_only(r.a) && entry_only(r.b)));
+    const auto guardable = [&] {
+        for (const ops::Requirement& r : requirements) {
+            if (r.kind == ops::Requirement::Kind::kGuard && (!entry_only(r.a) || !entry_only(r.b))) return false;
+        }
+        return true;
+    };
+    if (inferred && !guardable()) {
+        program_.env = before;
+        inferred = run(false);
     }
-    if (inferred && !guardable) inferred = run(false);
-    if (!inferred) {
+    if (!inferred || !guardable()) {
         // The interpreter raises it, with concrete shapes, if the run gets here.
+        std::string why = inferred ? "the rank of the result depends on data"
+                                   : "the operands do not fit: " + inferred.error().to_string();
+        program_.env = before;
         block().insts.resize(mark);
-        return refuse("the operands do not fit: " + inferred.error().to_string());
+        return refuse(std::move(why));
     }
     for (const ops::Requirement& r : requirements) {
         if (r.kind == ops::Requirement::Kind::kCheck) {

@@ -1,0 +1,321 @@
+#include <bit>
+#include <optional>
+#include <unordered_map>
+
+#include "support/diagnostic.h"
+#include "support/hash.h"
+#include "transform/transform.h"
+#include "transform/visit.h"
+
+namespace flexor::transform {
+
+using specialised::Block;
+using specialised::ConstScalar;
+using specialised::Inst;
+using specialised::InstKind;
+using specialised::kNoReg;
+using specialised::Program;
+using specialised::Reg;
+using specialised::Register;
+using types::Dim;
+
+namespace {
+
+class Expander final : public ops::GraphBuilder {
+public:
+    Expander(Program& program, types::Promotion promotion) : program_(program), promotion_(promotion) {}
+
+    Expected<void> run() {
+        escaping_.assign(program_.registers.size(), false);
+        for (Block& block : program_.blocks) {
+            for_each_terminator_reg(program_, block, [&](Reg& r) { escaping_[program_.registers[r].root] = true; });
+        }
+        for (Block& block : program_.blocks) {
+            std::vector<Inst> old = std::move(block.insts);
+            out_.clear();
+            shared_.clear();
+            for (Inst& inst : old) {
+                for (Reg& r : inst.operands) r = resolve(r);
+                place(std::move(inst));
+                if (error_) return std::move(*error_);
+            }
+            block.insts = std::move(out_);
+        }
+        // Terminators may name registers that a composite passed through.
+        for (Block& block : program_.blocks) {
+            for_each_terminator_reg(program_, block, [&](Reg& r) { r = resolve(r); });
+        }
+        for (Register& r : program_.registers) r.root = resolve(r.root);
+        return {};
+    }
+
+    ops::GraphValue op(std::string_view name, std::span<const ops::GraphValue> args, types::Attrs attrs) override {
+        static const ops::GraphValue kNothing = 0;
+        if (error_) return kNothing;
+        const ops::OpDef* definition = ops::find_op(name);
+        if (definition == nullptr) return fail(Diagnostic(DiagnosticId::kUnknownOp).op(std::string(name))), kNothing;
+        auto checked = ops::check_attrs(*definition, attrs);
+        if (!checked) return fail(std::move(checked).error()), kNothing;
+        Inst inst;
+        inst.op = definition;
+        inst.attrs = std::move(*checked);
+        inst.pc = source_->pc;
+        inst.line = source_->line;
+        std::vector<ops::ArgType> types;
+        for (ops::GraphValue v : args) {
+            const Reg r = v == kNone ? kNoReg : resolve(v);
+            inst.operands.push_back(r);
+            types.push_back(type(r == kNoReg ? kNone : r));
+        }
+        const auto& specs = definition->operands.value;
+        for (std::size_t i = types.size(); i < specs.size() && specs[i].kind == ops::OperandKind::kOptionalTensor;
+             ++i) {
+            inst.operands.push_back(kNoReg);
+            types.push_back(type(kNone));
+        }
+        std::vector<ops::Requirement> requirements;
+        auto inferred = ops::infer(*definition, types, inst.attrs, program_.env, requirements, promotion_, false);
+        if (!inferred) return fail(std::move(inferred).error()), kNothing;
+        for (const ops::Requirement& r : requirements) {
+            if (r.kind == ops::Requirement::Kind::kGuard) {
+                return fail(Diagnostic(DiagnosticId::kOpNotCompiled)
+                                .op(std::string(name))
+                                .found("a guard inside a composite")),
+                       kNothing;
+            }
+            // A composite states its own constraints; its parts repeat them.
+            Inst check;
+            check.kind = InstKind::kCheck;
+            check.op = source_->op;
+            check.requirement = r;
+            check.pc = source_->pc;
+            check.line = source_->line;
+            out_.push_back(std::move(check));
+        }
+        inst.dtypes = std::move(inferred->dtypes);
+        for (ops::ResultType& result : inferred->results) {
+            Register reg;
+            reg.type.type = std::move(result.type);
+            reg.type.strength = reg.type.type.rank() == 0 ? types::Strength::kZeroDim : types::Strength::kTensor;
+            const Reg id = static_cast<Reg>(program_.registers.size());
+            reg.root = result.view_of >= 0
+                           ? program_.registers[inst.operands[static_cast<std::size_t>(result.view_of)]].root
+                           : id;
+            program_.registers.push_back(std::move(reg));
+            inst.results.push_back(id);
+        }
+        const Reg first = inst.results[0];
+        ++depth_;
+        place(std::move(inst));
+        --depth_;
+        return error_ ? kNothing : resolve(first);
+    }
+
+    ops::GraphValue scalar(double value) override {
+        Inst inst;
+        inst.kind = InstKind::kConst;
+        inst.constant = ConstScalar{value};
+        return leaf(std::move(inst), DType::kF64);
+    }
+
+    ops::GraphValue dim(const Dim& value) override {
+        Inst inst;
+        const Dim d = program_.env.simplify(value);
+        if (d.is_constant()) {
+            inst.kind = InstKind::kConst;
+            inst.constant = ConstScalar{d.constant()};
+        } else {
+            inst.kind = InstKind::kDimScalar;
+            inst.dim = d;
+        }
+        return leaf(std::move(inst), DType::kI64);
+    }
+
+    ops::GraphValue none() override { return kNone; }
+
+    const ops::ArgType& type(ops::GraphValue value) const override {
+        static const ops::ArgType kAbsent = [] {
+            ops::ArgType t;
+            t.present = false;
+            return t;
+        }();
+        return value == kNone ? kAbsent : program_.registers[value].type;
+    }
+
+    DType result_dtype() const override { return composite_->dtypes.results[0]; }
+
+private:
+    static constexpr ops::GraphValue kNone = kNoReg;
+    static constexpr int kMaxDepth = 32;  // composites nest a few levels; deeper is a composite that names itself
+
+    ops::GraphValue leaf(Inst inst, DType dtype) {
+        Register reg;
+        reg.type.type.dtype = dtype;
+        reg.type.strength = types::Strength::kScalar;
+        const Reg id = static_cast<Reg>(program_.registers.size());
+        reg.root = id;
+        program_.registers.push_back(std::move(reg));
+        inst.results = {id};
+        inst.pc = source_->pc;
+        inst.line = source_->line;
+        place(std::move(inst));
+        return resolve(id);
+    }
+
+    Reg resolve(Reg r) const {
+        for (auto it = renamed_.find(r); r != kNoReg && it != renamed_.end(); it = renamed_.find(r)) r = it->second;
+        return r;
+    }
+
+    void fail(Diagnostic d) {
+        if (!error_) error_ = std::move(d);
+    }
+
+    // Puts an instruction into the block: expands composites, shares equal pure ones.
+    void place(Inst inst) {
+        if (error_) return;
+        if (inst.kind == InstKind::kOp) {
+            if (const auto* composite = std::get_if<ops::CompositeLower>(&inst.op->lower.value))
+                return expand(*composite, std::move(inst));
+        }
+        if (share(inst)) return;
+        out_.push_back(std::move(inst));
+    }
+
+    void expand(ops::CompositeLower lower, Inst inst) {
+        if (depth_ > kMaxDepth)
+            return fail(Diagnostic(DiagnosticId::kInternalError)
+                            .op(std::string(inst.op->name.value))
+                            .found("a composite that contains itself"));
+        const Inst* outer_source = source_;
+        const Inst* outer_composite = composite_;
+        if (depth_ == 0) source_ = &inst;
+        composite_ = &inst;
+        std::vector<ops::GraphValue> args(inst.operands.begin(), inst.operands.end());
+        ++depth_;
+        const std::vector<ops::GraphValue> results = lower(*this, args, inst.attrs);
+        --depth_;
+        source_ = outer_source;
+        composite_ = outer_composite;
+        if (error_) return;
+        for (std::size_t i = 0; i < inst.results.size(); ++i) {
+            const Reg declared = inst.results[i];
+            const Reg made = resolve(results[i]);
+            // Fresh memory takes the declared register with its strides; a view or an operand handed on replaces it.
+            const bool fresh = program_.registers[made].root == made && program_.registers[declared].root == declared;
+            Inst* producer = nullptr;
+            for (std::size_t k = out_.size(); fresh && k-- > 0;) {
+                for (Reg r : out_[k].results) {
+                    if (r == made) producer = &out_[k];
+                }
+                if (producer != nullptr) break;
+            }
+            const bool pinned = made < program_.registers.size() && made < escaping_.size() && escaping_[made];
+            if (fresh && producer != nullptr && producer->kind == InstKind::kOp && !pinned && !is_shared(made)) {
+                for (Reg& r : producer->results) {
+                    if (r == made) r = declared;
+                }
+                renamed_[made] = declared;
+            } else {
+                renamed_[declared] = made;
+            }
+        }
+    }
+
+    // A register that an equal instruction may have handed out twice keeps its own strides.
+    bool is_shared(Reg r) const { return reused_.count(r) != 0; }
+
+    bool share(Inst& inst) {
+        const bool pure = (inst.kind == InstKind::kOp && inst.op->effects.value == ops::Effects::kPure) ||
+                          inst.kind == InstKind::kConst || inst.kind == InstKind::kDimScalar;
+        if (!pure) {
+            if (inst.kind == InstKind::kOp) shared_.clear();  // memory may have changed
+            return false;
+        }
+        for (Reg r : inst.results) {
+            if (r < escaping_.size() && escaping_[program_.registers[r].root])
+                return false;  // handed out: memory of its own
+        }
+        std::uint64_t h =
+            support::hash_combine(static_cast<std::uint64_t>(inst.kind), reinterpret_cast<std::uintptr_t>(inst.op));
+        for (Reg r : inst.operands) h = support::hash_combine(h, r);
+        h = support::hash_combine(h, inst.attrs.hash());
+        h = support::hash_combine(h, inst.dim.hash());
+        for (auto [it, end] = shared_.equal_range(h); it != end; ++it) {
+            const Inst& other = it->second;
+            if (other.kind == inst.kind && other.op == inst.op && other.operands == inst.operands &&
+                other.attrs == inst.attrs && other.dim == inst.dim && same_constant(other, inst) &&
+                other.results.size() == inst.results.size()) {
+                for (std::size_t i = 0; i < inst.results.size(); ++i) {
+                    renamed_[inst.results[i]] = resolve(other.results[i]);
+                    reused_[resolve(other.results[i])] = true;
+                }
+                return true;
+            }
+        }
+        shared_.emplace(h, inst);
+        return false;
+    }
+
+    static bool same_constant(const Inst& a, const Inst& b) {
+        if (a.constant.has_value() != b.constant.has_value()) return false;
+        if (!a.constant) return true;
+        if (a.constant->value.index() != b.constant->value.index()) return false;
+        if (const auto* x = std::get_if<double>(&a.constant->value)) {
+            return std::bit_cast<std::uint64_t>(*x) ==
+                   std::bit_cast<std::uint64_t>(std::get<double>(b.constant->value));
+        }
+        return a.constant->value == b.constant->value;
+    }
+
+    Program& program_;
+    types::Promotion promotion_;
+    std::vector<Inst> out_;
+    std::vector<bool> escaping_;  // by root register
+    std::unordered_multimap<std::uint64_t, Inst> shared_;
+    std::unordered_map<Reg, Reg> renamed_;
+    std::unordered_map<Reg, bool> reused_;
+    const Inst* source_ = nullptr;     // the bytecode op that everything placed now comes from
+    const Inst* composite_ = nullptr;  // the composite being expanded
+    int depth_ = 0;
+    std::optional<Diagnostic> error_;
+};
+
+}  // namespace
+
+Expected<void> expand(Program& program, types::Promotion promotion) { return Expander(program, promotion).run(); }
+
+void remove_dead_code(Program& program) {
+    std::vector<bool> used(program.registers.size(), false);
+    for (Block& block : program.blocks) {
+        for_each_terminator_reg(program, block, [&](Reg& r) { used[r] = true; });
+    }
+    // Blocks backwards, twice the number of blocks at most: uses only grow.
+    bool changed = true;
+    const auto needed = [&](const Inst& inst) {
+        if (inst.kind == InstKind::kCheck || inst.kind == InstKind::kAssert || inst.kind == InstKind::kReadInt)
+            return true;
+        if (inst.kind == InstKind::kArgument) return true;
+        if (inst.kind == InstKind::kOp && inst.op->effects.value != ops::Effects::kPure) return true;
+        for (Reg r : inst.results) {
+            if (used[r]) return true;
+        }
+        return false;
+    };
+    while (changed) {
+        changed = false;
+        for (auto block = program.blocks.rbegin(); block != program.blocks.rend(); ++block) {
+            for (auto inst = block->insts.rbegin(); inst != block->insts.rend(); ++inst) {
+                if (!needed(*inst)) continue;
+                for (Reg r : inst->operands) {
+                    if (r != kNoReg && !used[r]) used[r] = changed = true;
+                }
+            }
+        }
+    }
+    for (Block& block : program.blocks) {
+        std::erase_if(block.insts, [&](const Inst& inst) { return !needed(inst); });
+    }
+}
+
+}  // namespace flexor::transform

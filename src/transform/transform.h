@@ -1,0 +1,19 @@
+#pragma once
+// Specialised program to specialised program.
+//
+// Laws
+//  T1  Every pass keeps the values, the effects and their order, and the geometry of every register that leaves the
+//  region. T2  After expand() no instruction is a composite; what an exit or a return hands out keeps its declared
+//  strides.
+#include "specialised/program.h"
+#include "support/expected.h"
+
+namespace flexor::transform {
+
+// Replaces composite ops by the graphs their entries state, and shares equal pure instructions within a block.
+Expected<void> expand(specialised::Program& program, types::Promotion promotion);
+
+// Removes pure instructions whose results nobody uses.
+void remove_dead_code(specialised::Program& program);
+
+}  // namespace flexor::transform
