@@ -2,6 +2,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "specialised/alias.h"
 #include "support/diagnostic.h"
 #include "support/hash.h"
 #include "transform/transform.h"
@@ -178,8 +179,25 @@ private:
             if (const auto* composite = std::get_if<ops::CompositeLower>(&inst.op->lower.value))
                 return expand(*composite, std::move(inst));
         }
+        if (inst.kind == InstKind::kOp && std::holds_alternative<ops::WriteLower>(inst.op->lower.value)) separate(inst);
         if (share(inst)) return;
         out_.push_back(std::move(inst));
+    }
+
+    // A write reads its source as if whole before the first element is written: a source that may overlap is copied.
+    void separate(Inst& write) {
+        const Reg to = write.operands[0];
+        const Reg from = write.operands[1];
+        if (from == kNoReg || program_.registers[from].type.strength == types::Strength::kScalar) return;
+        const Reg to_root = resolve(program_.registers[to].root);
+        const Reg from_root = resolve(program_.registers[from].root);
+        if (!specialised::may_overlap(program_, to_root, from_root)) return;
+        if (to_root == from_root && program_.registers[to].type.type == program_.registers[from].type.type) return;
+        const Inst* outer = source_;
+        if (source_ == nullptr) source_ = &write;
+        const ops::GraphValue copy = op("clone", std::span<const ops::GraphValue>(&from, 1), {});
+        source_ = outer;
+        write.operands[1] = copy;
     }
 
     void expand(ops::CompositeLower lower, Inst inst) {

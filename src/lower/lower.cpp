@@ -1,0 +1,655 @@
+#include "lower/lower.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+
+#include "lower/contraction.h"
+#include "lower/frame_slots.h"
+#include "lower/kernel_builder.h"
+#include "lower/plan.h"
+#include "support/diagnostic.h"
+
+namespace flexor::lower {
+
+using executable::BufferSlot;
+using executable::BufferSource;
+using executable::Executable;
+using executable::Failure;
+using executable::FrameProgram;
+using executable::OutValue;
+using executable::Step;
+using executable::TensorRef;
+using specialised::LiveValue;
+
+namespace {
+
+class Lowerer {
+public:
+    Lowerer(const Program& program, const executable::Signature& signature, const Options& options)
+        : program_(program), options_(options), slots_(signature.frame_size()) {
+        exe_.signature = signature;
+    }
+
+    Expected<Executable> run();
+
+private:
+    Expected<void> lower_block(std::size_t index);
+    Expected<void> lower_unit(const Unit& unit, std::size_t position);
+    Expected<void> launch(KernelBuilder& builder, const Inst& inst);
+    void lower_check(const Inst& inst);
+    void lower_read(const Inst& inst);
+    void lower_guards();
+    void place_buffers(std::size_t index);
+    void lower_terminator(const specialised::Block& block);
+
+    FrameProgram& frame();  // where sizes needed from here on are computed
+    Slot value(const Dim& d) { return slots_.value(program_.env.simplify(d), frame()); }
+    Slot constant(std::int64_t v) { return slots_.value(Dim(v), frame()); }
+    Slot scalar_slot(Reg reg);
+    BufferSlot buffer_slot(Reg root);
+    TensorRef tensor_ref(Reg reg);
+    OutValue out_value(const LiveValue& value);
+    std::uint32_t failure(DiagnosticId id, const Inst& inst, int constraint, std::string expected);
+    Step& step(Step::Kind kind) {
+        block().steps.push_back({});
+        block().steps.back().kind = kind;
+        return block().steps.back();
+    }
+    executable::Block& block() { return exe_.blocks[block_]; }
+    const types::TensorType& type(Reg r) const { return program_.registers[r].type.type; }
+    bool depends_on_reads(const Dim& d) const;
+    std::string kernel_name(const Unit& unit) const;
+    const specialised::Block& source() const { return program_.blocks[block_]; }
+
+    const Program& program_;
+    Options options_;
+    FrameSlots slots_;
+    Executable exe_;
+    std::vector<const Inst*> producers_;
+    std::map<Reg, BufferSlot> buffers_;
+    std::map<std::pair<std::uint32_t, std::vector<std::int64_t>>, std::uint32_t>
+        packed_;  // geometry -> index in exe_.packed
+    std::map<std::uint32_t, BufferSlot> packed_slots_;
+    std::map<Reg, Slot> scalar_slots_;
+    std::vector<std::set<types::SymbolId>> read_symbols_;  // by block: symbols its reads define
+
+    std::size_t block_ = 0;
+    BlockUnits units_;
+    const Grouper* grouper_ = nullptr;
+    std::optional<std::size_t> late_frame_;  // index in exe_.frames after a read
+    bool after_read_ = false;
+    std::map<Reg, std::size_t> allocate_before_;  // root -> position in the order of the unit that makes it
+    std::map<Reg, bool> leaves_region_;
+};
+
+FrameProgram& Lowerer::frame() {
+    if (!after_read_) return block().frame;
+    if (!late_frame_) {
+        late_frame_ = exe_.frames.size();
+        exe_.frames.emplace_back();
+        step(Step::Kind::kFrame).index = static_cast<std::uint32_t>(*late_frame_);
+    }
+    return exe_.frames[*late_frame_];
+}
+
+BufferSlot Lowerer::buffer_slot(Reg root) {
+    const auto [it, inserted] = buffers_.try_emplace(root, exe_.buffer_slots);
+    if (!inserted) return it->second;
+    ++exe_.buffer_slots;
+    BufferSource from;
+    const Inst* producer = producers_[root];
+    if (producer != nullptr && producer->kind == InstKind::kArgument) {
+        from = {BufferSource::Kind::kArgument, producer->index};
+    } else if (producer != nullptr && producer->kind == InstKind::kWeight) {
+        from = {BufferSource::Kind::kWeight, producer->index};
+    }
+    exe_.sources.resize(exe_.buffer_slots);
+    exe_.sources[it->second] = from;
+    return it->second;
+}
+
+Slot Lowerer::scalar_slot(Reg reg) {
+    const auto found = scalar_slots_.find(reg);
+    if (found != scalar_slots_.end()) return found->second;
+    const Inst* producer = producers_[reg];
+    if (producer != nullptr && producer->kind == InstKind::kConst) {
+        // Constants belong to the block that computes them, as other expressions do.
+        const auto* real = std::get_if<double>(&producer->constant->value);
+        return constant(std::bit_cast<std::int64_t>(real != nullptr ? *real : 0.0));
+    }
+    const Slot slot = producer != nullptr && producer->kind == InstKind::kArgument ? producer->index : slots_.fresh();
+    scalar_slots_[reg] = slot;
+    return slot;
+}
+
+TensorRef Lowerer::tensor_ref(Reg reg) {
+    TensorRef ref;
+    const types::TensorType& t = type(reg);
+    ref.buffer = buffer_slot(program_.registers[reg].root);
+    ref.dtype = t.dtype;
+    for (const Dim& d : t.sizes) ref.sizes.push_back(value(d));
+    for (const Dim& d : t.strides) ref.strides.push_back(value(d));
+    if (!t.offset.is_constant(0)) ref.offset = value(t.offset);
+    return ref;
+}
+
+OutValue Lowerer::out_value(const LiveValue& live) {
+    OutValue out;
+    switch (live.kind) {
+        case LiveValue::Kind::kUnset: out.kind = OutValue::Kind::kUnset; break;
+        case LiveValue::Kind::kNone: out.kind = OutValue::Kind::kNone; break;
+        case LiveValue::Kind::kReg: {
+            const specialised::Register& reg = program_.registers[live.reg];
+            if (reg.type.strength == types::Strength::kScalar) {
+                out.kind = OutValue::Kind::kFloat;
+                out.slot = scalar_slot(live.reg);
+                break;
+            }
+            const Inst* producer = producers_[reg.root];
+            if (reg.root == live.reg && producer != nullptr && producer->kind == InstKind::kArgument) {
+                out.kind = OutValue::Kind::kArgument;
+                out.argument = producer->index;
+                break;
+            }
+            out.kind = OutValue::Kind::kTensor;
+            out.tensor = tensor_ref(live.reg);
+            break;
+        }
+        case LiveValue::Kind::kInt:
+        case LiveValue::Kind::kBool:
+            out.kind = live.kind == LiveValue::Kind::kInt ? OutValue::Kind::kInt : OutValue::Kind::kBool;
+            out.slot = value(live.integer);
+            break;
+        case LiveValue::Kind::kFloat:
+            out.kind = OutValue::Kind::kFloat;
+            out.slot = constant(std::bit_cast<std::int64_t>(live.real));
+            break;
+        case LiveValue::Kind::kString:
+        case LiveValue::Kind::kFunction:
+            out.kind = live.kind == LiveValue::Kind::kString ? OutValue::Kind::kString : OutValue::Kind::kFunction;
+            out.text = live.text;
+            break;
+        case LiveValue::Kind::kList:
+            out.kind = OutValue::Kind::kList;
+            for (const LiveValue& e : live.elements) out.elements.push_back(out_value(e));
+            break;
+        case LiveValue::Kind::kOpaque:
+            out.kind = OutValue::Kind::kOpaque;
+            out.argument = live.reg;
+            break;
+    }
+    return out;
+}
+
+std::uint32_t Lowerer::failure(DiagnosticId id, const Inst& inst, int constraint, std::string expected) {
+    Failure f;
+    f.id = id;
+    f.pc = inst.pc;
+    f.line = inst.line;
+    f.expected = std::move(expected);
+    f.text = inst.text;
+    if (inst.op != nullptr) {
+        f.op = std::string(inst.op->name.value);
+        const auto& constraints = inst.op->constraints.value;
+        if (constraint >= 1 && static_cast<std::size_t>(constraint) <= constraints.size()) {
+            f.constraint = "C" + std::to_string(constraint);
+            f.text = std::string(constraints[static_cast<std::size_t>(constraint - 1)].text);
+            f.id = constraints[static_cast<std::size_t>(constraint - 1)].id;
+        }
+    }
+    exe_.failures.push_back(std::move(f));
+    return static_cast<std::uint32_t>(exe_.failures.size() - 1);
+}
+
+namespace {
+const char* relation_text(ops::Relation r) {
+    switch (r) {
+        case ops::Relation::kEq: return " == ";
+        case ops::Relation::kNe: return " != ";
+        case ops::Relation::kLe: return " <= ";
+        case ops::Relation::kLt: return " < ";
+    }
+    return " ? ";
+}
+}  // namespace
+
+void Lowerer::lower_guards() {
+    slots_.open_scope();
+    std::set<std::string> seen;
+    for (const ops::Requirement& r : program_.guards) {
+        std::string text = program_.env.to_string(r.a) + relation_text(r.relation) + program_.env.to_string(r.b);
+        if (!seen.insert(text).second) continue;
+        executable::Check check;
+        check.relation = r.relation;
+        // The guard's own dims, not simplified: its facts are what the environment already assumes.
+        check.a = slots_.value(r.a, exe_.guard_frame);
+        check.b = slots_.value(r.b, exe_.guard_frame);
+        check.or_one = r.or_one;
+        exe_.guards.push_back(check);
+        exe_.guard_texts.push_back(std::move(text));
+    }
+}
+
+void Lowerer::lower_check(const Inst& inst) {
+    if (inst.requirement) {
+        const ops::Requirement& r = *inst.requirement;
+        executable::Check check;
+        check.relation = r.relation;
+        check.a = value(r.a);
+        check.b = value(r.b);
+        check.or_one = r.or_one;
+        const DiagnosticId id =
+            inst.kind == InstKind::kAssert ? DiagnosticId::kAssertionFailed : DiagnosticId::kShapeMismatch;
+        check.diagnostic =
+            failure(id, inst, r.constraint,
+                    program_.env.to_string(r.a) + relation_text(r.relation) + program_.env.to_string(r.b));
+        step(Step::Kind::kCheck).index = static_cast<std::uint32_t>(exe_.checks.size());
+        exe_.checks.push_back(check);
+        return;
+    }
+    // An assertion on a tensor or a run-time scalar.
+    const Reg reg = inst.operands[0];
+    const specialised::Register& r = program_.registers[reg];
+    executable::Check check;
+    check.relation = ops::Relation::kNe;
+    check.b = constant(0);
+    if (r.type.strength == types::Strength::kScalar) {
+        check.a = scalar_slot(reg);
+    } else {
+        const bool real = is_floating(r.type.type.dtype);
+        const Slot slot = slots_.fresh();
+        Step s;
+        s.kind = real ? Step::Kind::kReadFloat : Step::Kind::kReadInt;
+        s.buffer = buffer_slot(r.root);
+        s.dtype = r.type.type.dtype;
+        s.slot = slot;
+        if (!r.type.type.offset.is_constant(0)) s.offset = value(r.type.type.offset);
+        block().steps.push_back(s);
+        check.a = slot;
+    }
+    check.diagnostic = failure(DiagnosticId::kAssertionFailed, inst, 0, "");
+    step(Step::Kind::kCheck).index = static_cast<std::uint32_t>(exe_.checks.size());
+    exe_.checks.push_back(check);
+}
+
+void Lowerer::lower_read(const Inst& inst) {
+    const Reg reg = inst.operands[0];
+    const specialised::Register& r = program_.registers[reg];
+    Step s;
+    s.kind = inst.kind == InstKind::kReadInt ? Step::Kind::kReadInt : Step::Kind::kReadFloat;
+    s.buffer = buffer_slot(r.root);
+    s.dtype = r.type.type.dtype;
+    if (!r.type.type.offset.is_constant(0)) s.offset = value(r.type.type.offset);
+    s.slot = inst.kind == InstKind::kReadInt ? slots_.symbol(inst.symbol) : scalar_slot(inst.results[0]);
+    block().steps.push_back(s);
+    after_read_ = true;
+    late_frame_.reset();
+}
+
+bool Lowerer::depends_on_reads(const Dim& d) const {
+    std::vector<types::SymbolId> symbols;
+    d.collect_symbols(symbols);
+    for (auto s : symbols) {
+        if (read_symbols_[block_].count(s) != 0) return true;
+    }
+    return false;
+}
+
+// Decides for every stored root of the block whether it lies in the arena or is allocated.
+void Lowerer::place_buffers(std::size_t index) {
+    std::map<Reg, std::pair<std::size_t, std::size_t>> life;  // positions in the order
+    const auto use = [&](Reg reg, std::size_t at) {
+        if (reg == kNoReg) return;
+        const Reg root = program_.registers[reg].root;
+        if (!units_.stored[root]) return;
+        const auto [it, inserted] = life.try_emplace(root, at, at);
+        if (!inserted) it->second = {std::min(it->second.first, at), std::max(it->second.second, at)};
+    };
+    const auto use_unit = [&](const auto& self, const Unit& unit, std::size_t at) -> void {
+        for (const Member& m : unit.members) {
+            const Inst& inst = source().insts[m.inst];
+            for (Reg r : inst.operands) use(r, at);
+            for (Reg r : inst.results) use(r, at);
+        }
+        if (unit.prologue) self(self, units_.units[*unit.prologue], at);
+    };
+    for (std::size_t at = 0; at < units_.order.size(); ++at) use_unit(use_unit, units_.units[units_.order[at]], at);
+
+    // What leaves the block.
+    std::set<Reg> leaving;
+    const auto leave = [&](Reg reg, bool region) {
+        const Reg root = program_.registers[reg].root;
+        if (!units_.stored[root]) return;
+        leaving.insert(root);
+        leaves_region_[root] = leaves_region_[root] || region;
+    };
+    const auto leave_live = [&](const auto& self, const LiveValue& v, bool region) -> void {
+        if (v.kind == LiveValue::Kind::kReg && program_.registers[v.reg].type.strength != types::Strength::kScalar)
+            leave(v.reg, region);
+        for (const LiveValue& e : v.elements) self(self, e, region);
+    };
+    for (const specialised::Block& b : program_.blocks) {
+        const bool own = &b == &source();
+        if (!own) {
+            for (const Inst& inst : b.insts) {
+                for (Reg r : inst.operands) {
+                    if (r != kNoReg) leave(r, false);
+                }
+            }
+            if (b.terminator.condition.reg != kNoReg) leave(b.terminator.condition.reg, false);
+        }
+        for (const auto& target : b.terminator.targets) {
+            for (Reg r : target.args) leave(r, false);
+        }
+        for (const LiveValue& v : b.terminator.values) leave_live(leave_live, v, true);
+    }
+    for (const auto& exit : program_.exits) {
+        for (const LiveValue& v : exit.locals) leave_live(leave_live, v, true);
+        for (const LiveValue& v : exit.stack) leave_live(leave_live, v, true);
+    }
+    if (source().terminator.condition.reg != kNoReg) {
+        // Read at the very end of the block.
+        const Reg reg = source().terminator.condition.reg;
+        if (program_.registers[reg].type.strength != types::Strength::kScalar) use(reg, units_.order.size());
+    }
+
+    allocate_before_.clear();
+    std::vector<PlanItem> items;
+    std::vector<Reg> item_roots;
+    for (const auto& [root, span] : life) {
+        const types::TensorType& t = type(root);
+        const Dim bytes = program_.env.simplify(t.numel() * Dim(static_cast<std::int64_t>(dtype_size(t.dtype))));
+        if (leaving.count(root) != 0 || depends_on_reads(bytes)) {
+            allocate_before_[root] = span.first;
+            continue;
+        }
+        items.push_back({bytes, span.first, span.second});
+        item_roots.push_back(root);
+    }
+    if (items.empty()) return;
+    const Plan plan = plan_arena(items);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        executable::Planned planned;
+        planned.buffer = buffer_slot(item_roots[i]);
+        planned.bytes = value(items[i].bytes);
+        planned.offset = value(plan.offsets[i]);
+        planned.first_step = static_cast<std::uint32_t>(items[i].first);
+        planned.last_step = static_cast<std::uint32_t>(items[i].last);
+        block().arena.push_back(planned);
+    }
+    block().arena_bytes = value(plan.total);
+    (void)index;
+}
+
+std::string Lowerer::kernel_name(const Unit& unit) const {
+    constexpr std::size_t kMaxOps = 6;
+    std::string name = program_.function + ":" + std::to_string(source().insts[unit.members[0].inst].line) + ":";
+    std::size_t count = 0;
+    const auto append = [&](const Unit& u) {
+        for (const Member& m : u.members) {
+            if (count == kMaxOps) name += "_etc";
+            if (count++ >= kMaxOps) continue;
+            if (name.back() != ':') name += "_";
+            name += source().insts[m.inst].op->name.value;
+        }
+    };
+    if (unit.prologue) append(units_.units[*unit.prologue]);
+    append(unit);
+    return name;
+}
+
+Expected<void> Lowerer::launch(KernelBuilder& builder, const Inst& inst) {
+    loopir::Kernel& kernel = builder.kernel;
+    kernel.param_count = static_cast<std::uint32_t>(builder.params.size());
+    executable::Launch launch;
+    for (std::size_t i = 0; i < builder.roots.size(); ++i) {
+        launch.buffers.push_back(builder.roots[i] == kNoReg ? 0 : buffer_slot(builder.roots[i]));
+    }
+    for (const Param& p : builder.params) launch.params.push_back(p.dim ? value(*p.dim) : scalar_slot(p.scalar));
+    std::uint32_t index = 0;
+    for (; index < exe_.kernels.size(); ++index) {
+        if (loopir::structurally_equal(exe_.kernels[index].ir, kernel)) break;
+    }
+    if (index == exe_.kernels.size()) {
+        executable::KernelSlot slot;
+        slot.traffic = loopir::traffic(kernel);
+        slot.ir = kernel;
+        exe_.kernels.push_back(std::move(slot));
+    }
+    launch.kernel = index;
+    const auto faults = [](const Body& body) {
+        for (const Access& a : body.accesses) {
+            if (!a.gathers.empty()) return true;
+        }
+        for (const auto& stage : body.stages) {
+            if (stage.kind == loopir::StageKind::kStore && !stage.target.gathers.empty()) return true;
+        }
+        for (const auto& node : body.nodes) {
+            const bool division = node.op == loopir::ScalarOp::kFloorDiv || node.op == loopir::ScalarOp::kTruncDiv ||
+                                  node.op == loopir::ScalarOp::kFloorMod || node.op == loopir::ScalarOp::kTruncMod;
+            if (division && !is_floating(node.dtype)) return true;
+        }
+        return false;
+    };
+    const auto gathers = [](const Body& body) {
+        return std::any_of(body.accesses.begin(), body.accesses.end(),
+                           [](const Access& a) { return !a.gathers.empty(); });
+    };
+    const bool prologue_faults =
+        kernel.contraction && kernel.contraction->prologue && faults(*kernel.contraction->prologue);
+    if (faults(kernel.body) || prologue_faults) {
+        const bool gathered = gathers(kernel.body) || (prologue_faults && gathers(*kernel.contraction->prologue));
+        launch.fault =
+            failure(gathered ? DiagnosticId::kElementIndexOutOfRange : DiagnosticId::kDivisionByZero, inst, 0, "") + 1;
+    }
+    step(Step::Kind::kLaunch).index = static_cast<std::uint32_t>(exe_.launches.size());
+    exe_.launches.push_back(std::move(launch));
+    return {};
+}
+
+Expected<void> Lowerer::lower_unit(const Unit& unit, std::size_t position) {
+    const Inst& first = source().insts[unit.members[0].inst];
+    if (unit.kind == UnitKind::kCheck) return lower_check(first), Expected<void>{};
+    if (unit.kind == UnitKind::kRead) return lower_read(first), Expected<void>{};
+
+    for (const auto& [root, at] : allocate_before_) {
+        if (at != position) continue;
+        const types::TensorType& t = type(root);
+        const Slot bytes = value(t.numel() * Dim(static_cast<std::int64_t>(dtype_size(t.dtype))));
+        const BufferSlot buffer = buffer_slot(root);
+        Step& s = step(Step::Kind::kAllocate);
+        s.buffer = buffer;
+        s.bytes = bytes;
+        s.dtype = t.dtype;
+        s.output = leaves_region_[root];
+    }
+
+    KernelBuilder builder(program_, source(), units_, *grouper_, producers_);
+    builder.kernel.name = kernel_name(unit);
+    switch (unit.kind) {
+        case UnitKind::kRow: {
+            builder.kernel.kind = loopir::KernelKind::kRow;
+            builder.kernel.body = builder.row_body(unit, kNoReg);
+            builder.collapse(builder.kernel.body);
+            return launch(builder, first);
+        }
+        case UnitKind::kContraction: {
+            auto packed = build_contraction(builder, program_, source(), units_, unit, producers_);
+            if (!packed) return std::move(packed).error();
+            FLEXOR_TRY(launch(builder, first));
+            if (*packed) {
+                const executable::PackedWeight& p = **packed;
+                const auto key =
+                    std::make_pair(p.weight, std::vector<std::int64_t>{p.k, p.n, p.row_stride, p.col_stride, p.offset});
+                const auto [it, inserted] = packed_.try_emplace(key, static_cast<std::uint32_t>(exe_.packed.size()));
+                if (inserted) {
+                    exe_.packed.push_back(p);
+                    packed_slots_[it->second] = exe_.buffer_slots++;
+                    exe_.sources.resize(exe_.buffer_slots);
+                    exe_.sources.back() = {BufferSource::Kind::kPackedWeight, it->second};
+                }
+                auto& buffers = exe_.launches.back().buffers;
+                for (std::size_t i = 0; i < builder.roots.size(); ++i) {
+                    if (builder.roots[i] == kNoReg) buffers[i] = packed_slots_[it->second];
+                }
+            }
+            return {};
+        }
+        case UnitKind::kAttention: FLEXOR_TRY(build_attention(builder, program_, first)); return launch(builder, first);
+        case UnitKind::kConcat: {
+            const Reg result = first.results[0];
+            types::TensorType target = type(result);
+            std::int64_t axis = first.attrs.integer("axis").constant();
+            if (axis < 0) axis += target.rank();
+            for (Reg operand : first.operands) {
+                if (operand == kNoReg) continue;
+                if (type(operand).rank() != target.rank()) continue;  // torch's empty rank-1 operand
+                KernelBuilder copy(program_, source(), units_, *grouper_, producers_);
+                copy.kernel.name = builder.kernel.name;
+                copy.kernel.kind = loopir::KernelKind::kRow;
+                types::TensorType slice = target;
+                slice.sizes = type(operand).sizes;
+                copy.kernel.body = copy.copy_body(operand, result, slice);
+                copy.collapse(copy.kernel.body);
+                FLEXOR_TRY(launch(copy, first));
+                target.offset = target.offset + target.strides[static_cast<std::size_t>(axis)] *
+                                                    type(operand).sizes[static_cast<std::size_t>(axis)];
+            }
+            return {};
+        }
+        case UnitKind::kRead:
+        case UnitKind::kCheck: break;
+    }
+    return {};
+}
+
+void Lowerer::lower_terminator(const specialised::Block& from) {
+    const specialised::Terminator& t = from.terminator;
+    executable::Terminator out;
+    const auto jump = [&](const specialised::Target& target) {
+        executable::Jump j;
+        j.block = target.block;
+        const specialised::Block& to = program_.blocks[target.block];
+        for (std::size_t i = 0; i < target.args.size(); ++i) {
+            const Reg param = to.params[i];
+            const Reg arg = target.args[i];
+            if (program_.registers[param].type.strength == types::Strength::kScalar) {
+                j.slots.push_back({scalar_slot(arg), scalar_slot(param)});
+            } else {
+                j.buffers.push_back({buffer_slot(program_.registers[arg].root), buffer_slot(param)});
+            }
+        }
+        for (std::size_t i = 0; i < target.symbols.size(); ++i) {
+            j.slots.push_back({value(target.symbols[i]), slots_.symbol(to.symbols[i])});
+        }
+        return j;
+    };
+    switch (t.kind) {
+        case specialised::Terminator::Kind::kJump:
+            out.kind = executable::Terminator::Kind::kJump;
+            out.jumps.push_back(jump(t.targets[0]));
+            break;
+        case specialised::Terminator::Kind::kBranch: {
+            out.kind = executable::Terminator::Kind::kBranch;
+            if (t.condition.relation) {
+                out.condition = value(t.condition.relation->a);  // "a != 0"
+            } else {
+                const specialised::Register& r = program_.registers[t.condition.reg];
+                if (r.type.strength == types::Strength::kScalar) {
+                    out.condition = scalar_slot(t.condition.reg);
+                    out.float_condition = true;
+                } else {
+                    Step s;
+                    out.float_condition = is_floating(r.type.type.dtype);
+                    s.kind = out.float_condition ? Step::Kind::kReadFloat : Step::Kind::kReadInt;
+                    s.buffer = buffer_slot(r.root);
+                    s.dtype = r.type.type.dtype;
+                    if (!r.type.type.offset.is_constant(0)) s.offset = value(r.type.type.offset);
+                    s.slot = slots_.fresh();
+                    out.condition = s.slot;
+                    block().steps.push_back(s);
+                }
+            }
+            out.jumps.push_back(jump(t.targets[0]));
+            out.jumps.push_back(jump(t.targets[1]));
+            break;
+        }
+        case specialised::Terminator::Kind::kReturn:
+            out.kind = executable::Terminator::Kind::kReturn;
+            for (const LiveValue& v : t.values) out.values.push_back(out_value(v));
+            break;
+        case specialised::Terminator::Kind::kExit: {
+            out.kind = executable::Terminator::Kind::kExit;
+            out.exit = static_cast<std::uint32_t>(exe_.exits.size());
+            const specialised::Exit& exit = program_.exits[t.exit];
+            executable::Exit e;
+            e.pc = exit.pc;
+            e.reason = exit.reason;
+            for (const LiveValue& v : exit.locals) e.locals.push_back(out_value(v));
+            for (const LiveValue& v : exit.stack) e.stack.push_back(out_value(v));
+            exe_.exits.push_back(std::move(e));
+            break;
+        }
+    }
+    block().terminator = std::move(out);
+}
+
+Expected<void> Lowerer::lower_block(std::size_t index) {
+    block_ = index;
+    after_read_ = false;
+    late_frame_.reset();
+    slots_.open_scope();
+    block().loop_head = source().loop_head;
+    Grouper grouper(program_, index, options_.fuse);
+    auto units = grouper.run();
+    if (!units) return std::move(units).error();
+    units_ = std::move(*units);
+    grouper_ = &grouper;
+    place_buffers(index);
+    for (std::size_t at = 0; at < units_.order.size(); ++at) FLEXOR_TRY(lower_unit(units_.units[units_.order[at]], at));
+    lower_terminator(source());
+    std::set<std::int32_t> pcs;
+    for (const Inst& inst : source().insts) {
+        if (inst.kind == InstKind::kOp) pcs.insert(inst.pc);
+        if (is_write(inst)) exe_.writes_arguments = true;
+    }
+    exe_.op_count += static_cast<std::uint32_t>(pcs.size());
+    return {};
+}
+
+Expected<Executable> Lowerer::run() {
+    exe_.function = program_.function;
+    exe_.pc = program_.pc;
+    exe_.events = program_.events;
+    producers_.assign(program_.registers.size(), nullptr);
+    read_symbols_.resize(program_.blocks.size());
+    for (std::size_t b = 0; b < program_.blocks.size(); ++b) {
+        for (const Inst& inst : program_.blocks[b].insts) {
+            for (Reg r : inst.results) producers_[r] = &inst;
+            if (inst.kind == InstKind::kReadInt) read_symbols_[b].insert(inst.symbol);
+        }
+    }
+    for (const auto& s : program_.entry_symbols) slots_.bind_symbol(s.symbol, s.slot);
+    // Every argument and weight has its buffer, used or not: an exit may hand it back.
+    for (const Inst& inst : program_.blocks[0].insts) {
+        const bool tensor =
+            !inst.results.empty() && program_.registers[inst.results[0]].type.strength != types::Strength::kScalar;
+        if (inst.kind == InstKind::kArgument && tensor) buffer_slot(inst.results[0]);
+    }
+    lower_guards();
+    exe_.blocks.resize(program_.blocks.size());
+    for (std::size_t b = 0; b < program_.blocks.size(); ++b) FLEXOR_TRY(lower_block(b));
+    exe_.frame_slots = slots_.count();
+    exe_.sources.resize(exe_.buffer_slots);
+    return std::move(exe_);
+}
+
+}  // namespace
+
+Expected<Executable> lower(const Program& program, const executable::Signature& signature, const Options& options) {
+    return Lowerer(program, signature, options).run();
+}
+
+}  // namespace flexor::lower

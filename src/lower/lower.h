@@ -1,0 +1,23 @@
+#pragma once
+// Specialised program (after transform::expand) to executable: fusion groups, kernels in loop IR, frame programs,
+// memory plan, tape.
+//
+// Laws
+//  W1  A value that another unit, a terminator or a read needs is stored; every other value exists only inside one
+//  kernel. W2  Units never cross a write: what stands before a write in the program runs before it, what stands after
+//  runs after it. W3  A kernel that both loads and stores a root does so at identical geometry; otherwise the loaded
+//  value is copied first. W4  Memory that leaves its block is allocated; everything else lies in the block's arena.
+#include "executable/executable.h"
+#include "specialised/program.h"
+#include "support/expected.h"
+
+namespace flexor::lower {
+
+struct Options {
+    bool fuse = true;  // false: one unit per op (a stress switch of the tests)
+};
+
+Expected<executable::Executable> lower(const specialised::Program& program, const executable::Signature& signature,
+                                       const Options& options = {});
+
+}  // namespace flexor::lower

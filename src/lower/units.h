@@ -1,0 +1,102 @@
+#pragma once
+// Fusion: which instructions of a block share a kernel.
+//
+// A row unit has a space of dims, some of them reduced. Its members produce values of three forms: full (one per point
+// of the space), row-keep (reduced dims are 1) and row-drop (reduced dims are gone). A contraction unit takes
+// element-wise members of its result's shape as its epilogue.
+#include <optional>
+#include <vector>
+
+#include "lower/lower.h"
+
+namespace flexor::lower {
+
+using specialised::Inst;
+using specialised::InstKind;
+using specialised::kNoReg;
+using specialised::Program;
+using specialised::Reg;
+using types::Dim;
+using types::Truth;
+
+enum class Form : std::uint8_t { kFull, kRowKeep, kRowDrop };
+
+enum class UnitKind : std::uint8_t { kRow, kContraction, kAttention, kConcat, kRead, kCheck };
+
+struct Member {
+    std::size_t inst = 0;  // index in the block
+    Form form = Form::kFull;
+};
+
+struct Unit {
+    UnitKind kind = UnitKind::kRow;
+    std::vector<Member> members;  // in program order
+    std::vector<Dim> space;       // kRow, kContraction: sizes
+    std::vector<bool> reduced;    // kRow: per dim; empty until a reduce joins
+    int epoch = 0;
+    std::vector<std::size_t> needs;       // units whose results this one uses
+    bool absorbed = false;                // became the prologue of a contraction
+    std::optional<std::size_t> prologue;  // kContraction: unit that computes its left operand
+};
+
+// Everything lowering knows of one block.
+struct BlockUnits {
+    std::vector<Unit> units;
+    std::vector<std::size_t> order;  // execution order of the units that are not absorbed
+    std::vector<std::optional<std::size_t>>
+        unit_of;  // by register: the unit that computes it (roots defined in this block)
+    std::vector<std::optional<Member>> member_of;  // by register: its member
+    std::vector<bool> stored;                      // by register (roots): has memory
+};
+
+class Grouper {
+public:
+    Grouper(const Program& program, std::size_t block, bool fuse);
+    Expected<BlockUnits> run();
+
+    // Space dim of each axis of `reg` when read by a member of `form` whose result has sizes `result`: -1 for a
+    // broadcast axis. None if a size is not provably the member's size.
+    std::optional<std::vector<int>> axis_map(const Unit& unit, Form form, const std::vector<Dim>& result,
+                                             Reg reg) const;
+    // Axes of the root behind a view, by equal strides: for each root axis the view axis, -1 if its size is 1. None if
+    // the view is not a rearrangement.
+    std::optional<std::vector<int>> root_axes(Reg view) const;
+    std::vector<int> form_dims(const Unit& unit,
+                               Form form) const;  // space dim per axis of a member's result, -1 where it is 1
+
+private:
+    bool is_virtual(Reg root) const { return out_.member_of[root].has_value(); }
+    std::optional<Form> form_of(const Unit& unit, const std::vector<Dim>& sizes) const;
+    bool reads_fit(std::size_t unit, Form form, const Inst& inst, const std::vector<Dim>& shape) const;
+    bool join(std::size_t unit, std::size_t index);
+    bool try_merge(std::size_t into, std::size_t other);
+    void add(std::size_t index);
+    void add_alone(std::size_t index, UnitKind kind);
+    void link(std::size_t unit, const Inst& inst);
+    bool reaches(std::size_t from, std::size_t to) const;  // from needs to, directly or not
+    bool write_conflicts(const Unit& unit, const Inst& write) const;
+    void mark_stored();
+    void absorb_prologues();
+    void schedule();
+    const types::TensorType& type(Reg r) const { return program_.registers[r].type.type; }
+    bool scalar(Reg r) const { return program_.registers[r].type.strength == types::Strength::kScalar; }
+    bool equal(const Dim& a, const Dim& b) const { return program_.env.eq(a, b) == Truth::kTrue; }
+
+    const Program& program_;
+    const specialised::Block& block_;
+    bool fuse_;
+    BlockUnits out_;
+    int epoch_ = 0;
+    std::vector<Reg> parameters_;
+};
+
+// Shape that a member's kernel walks: the operand's for a reduce and a reshaping copy, the destination's for a write,
+// else the result's.
+const std::vector<Dim>& walked_shape(const Program& program, const Inst& inst);
+bool is_reduce(const Inst& inst);
+bool is_copy(const Program& program, const Inst& inst);  // a movement op without a view
+bool is_view(const Program& program, const Inst& inst);
+bool is_write(const Inst& inst);
+std::vector<bool> reduced_axes(const Program& program, const Inst& inst);
+
+}  // namespace flexor::lower

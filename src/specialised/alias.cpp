@@ -1,0 +1,36 @@
+#include "specialised/alias.h"
+
+#include <algorithm>
+
+namespace flexor::specialised {
+
+namespace {
+
+int argument_index(const Program& program, Reg root) {
+    for (const Inst& inst : program.blocks[0].insts) {
+        if (inst.kind == InstKind::kArgument && inst.results[0] == root) return static_cast<int>(inst.index);
+    }
+    return -1;
+}
+
+bool is_parameter(const Program& program, Reg root) {
+    return std::any_of(program.blocks.begin(), program.blocks.end(), [&](const Block& block) {
+        return std::find(block.params.begin(), block.params.end(), root) != block.params.end();
+    });
+}
+
+}  // namespace
+
+bool may_overlap(const Program& program, Reg a, Reg b) {
+    if (a == b) return true;
+    const int x = argument_index(program, a);
+    const int y = argument_index(program, b);
+    if (x >= 0 && y >= 0) {
+        return program.may_overlap[static_cast<std::size_t>(x) * program.argument_count + static_cast<std::size_t>(y)];
+    }
+    const bool px = is_parameter(program, a);
+    const bool py = is_parameter(program, b);
+    return (px && (py || y >= 0)) || (py && x >= 0);
+}
+
+}  // namespace flexor::specialised
