@@ -7,10 +7,8 @@ namespace flexor::specialised {
 namespace {
 
 int argument_index(const Program& program, Reg root) {
-    for (const Inst& inst : program.blocks[0].insts) {
-        if (inst.kind == InstKind::kArgument && inst.results[0] == root) return static_cast<int>(inst.index);
-    }
-    return -1;
+    const auto found = std::find(program.arguments.begin(), program.arguments.end(), root);
+    return found == program.arguments.end() ? -1 : static_cast<int>(found - program.arguments.begin());
 }
 
 bool is_parameter(const Program& program, Reg root) {
@@ -26,7 +24,7 @@ bool may_overlap(const Program& program, Reg a, Reg b) {
     const int x = argument_index(program, a);
     const int y = argument_index(program, b);
     if (x >= 0 && y >= 0) {
-        return program.may_overlap[static_cast<std::size_t>(x) * program.argument_count + static_cast<std::size_t>(y)];
+        return program.may_overlap[static_cast<std::size_t>(x) * program.arguments.size() + static_cast<std::size_t>(y)];
     }
     const bool px = is_parameter(program, a);
     const bool py = is_parameter(program, b);

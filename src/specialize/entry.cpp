@@ -191,6 +191,7 @@ LiveValue Specializer::entry_value(const LiveSignature& signature, const bytecod
             inst.kind = InstKind::kArgument;
             inst.index = ordinal++;
             inst.results = {value.reg};
+            program_.arguments.push_back(value.reg);
             prologue_.push_back(inst);
             break;
         }
@@ -224,7 +225,6 @@ State Specializer::build_entry() {
     bind_deferred_dims();
     if (state.locals.size() < function.locals.size()) state.locals.resize(function.locals.size());
 
-    program_.argument_count = ordinal;
     program_.may_overlap.assign(static_cast<std::size_t>(ordinal) * ordinal, false);
     std::vector<std::pair<std::uint8_t, bool>> tensors;
     const auto collect = [&](const auto& self, const LiveSignature& s) -> void {
