@@ -64,7 +64,8 @@ std::string value_text(const OutValue& value) {
         case OutValue::Kind::kString: return support::quote(value.text);
         case OutValue::Kind::kList: return "[" + support::join(value.elements, ", ", value_text) + "]";
         case OutValue::Kind::kFunction: return "function " + value.text;
-        case OutValue::Kind::kArgument: return "live " + std::to_string(value.argument);
+        case OutValue::Kind::kArgument: return "argument tensor " + std::to_string(value.argument);
+        case OutValue::Kind::kOpaque: return "live value " + std::to_string(value.argument);
     }
     return "?";
 }

@@ -156,6 +156,10 @@ private:
                 for (const OutValue& element : value.elements) FLEXOR_TRY(read_value(element, state, arena));
                 return {};
             case OutValue::Kind::kArgument:
+                if (value.argument >= tensors_)
+                    return bad("a value names argument tensor " + std::to_string(value.argument));
+                return {};
+            case OutValue::Kind::kOpaque:
                 if (value.argument >= executable_.signature.values.size())
                     return bad("a value names live value " + std::to_string(value.argument));
                 return {};
