@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "flexor/call_options.h"
 #include "flexor/error.h"
 #include "flexor/export.h"
 #include "flexor/module.h"
@@ -32,24 +34,6 @@ struct SessionOptions {
     std::uint32_t max_call_depth = 1000;  // nested function calls
     bool poison = false;                  // stress: pool memory is filled with NaN patterns when handed out
 };
-
-// Where results live. Called for every fresh tensor result with its final geometry; the tensor returned must have that
-// dtype, sizes and strides (dense, from offset 0). An undefined tensor: allocation failed.
-struct OutputAllocator {
-    Tensor (*allocate)(void* context, DType dtype, std::span<const std::int64_t> sizes,
-                       std::span<const std::int64_t> strides) = nullptr;
-    void* context = nullptr;
-};
-
-struct CallOptions {
-    OutputAllocator allocator;  // null: Tensor::empty
-    // Asked now and then in loops, from the calling thread; true stops the run with Interrupted.
-    bool (*should_stop)(void* context) = nullptr;
-    void* stop_context = nullptr;
-};
-
-// A function of the host that CALL_FOREIGN reaches by name.
-using ForeignFunction = std::function<Expected<Value>(std::span<const Value> arguments)>;
 
 class FLEXOR_API Session {
 public:

@@ -1,0 +1,31 @@
+#pragma once
+// What a host hands over with a call, and the functions that a program calls in it.
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "flexor/error.h"
+#include "flexor/tensor.h"
+#include "flexor/value.h"
+
+namespace flexor {
+
+// Where results live. Called for every fresh tensor result with its final geometry; the tensor returned must have that
+// dtype, sizes and strides (dense, from offset 0). An undefined tensor: allocation failed.
+struct OutputAllocator {
+    Tensor (*allocate)(void* context, DType dtype, std::span<const std::int64_t> sizes,
+                       std::span<const std::int64_t> strides) = nullptr;
+    void* context = nullptr;
+};
+
+struct CallOptions {
+    OutputAllocator allocator;  // null: Tensor::empty
+    // Asked now and then in loops, from the calling thread; true stops the run with Interrupted.
+    bool (*should_stop)(void* context) = nullptr;
+    void* stop_context = nullptr;
+};
+
+// A function of the host that CALL_FOREIGN reaches by name.
+using ForeignFunction = std::function<Expected<Value>(std::span<const Value> arguments)>;
+
+}  // namespace flexor

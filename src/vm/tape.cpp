@@ -1,0 +1,484 @@
+#include "vm/tape.h"
+
+#include <bit>
+#include <cstring>
+#include <optional>
+
+#include "support/check.h"
+#include "support/diagnostic.h"
+#include "support/text.h"
+#include "vm/element.h"
+
+namespace flexor::vm {
+
+using executable::Block;
+using executable::BufferSlot;
+using executable::BufferSource;
+using executable::Executable;
+using executable::Failure;
+using executable::kNoSlot;
+using executable::OutValue;
+using executable::Step;
+using executable::TensorRef;
+using executable::Terminator;
+
+bool StopCheck::at_loop_head() {
+    if (interrupted()) return true;
+    if (call == nullptr || call->should_stop == nullptr) return false;
+    const std::uint64_t now = runtime::now_ns();
+    if (now - asked_ns < 20'000'000) return false;
+    asked_ns = now;
+    return call->should_stop(call->stop_context);
+}
+
+Diagnostic located(Diagnostic diagnostic, const bytecode::Module& module, std::int32_t function, std::int32_t pc) {
+    const bytecode::Function& f = module.functions[static_cast<std::size_t>(function)];
+    if (diagnostic.where().function.empty()) diagnostic.function(f.name);
+    if (diagnostic.where().pc < 0) diagnostic.pc(pc);
+    if (diagnostic.where().source.empty()) {
+        const bytecode::SourcePosition* best = nullptr;
+        for (const bytecode::SourcePosition& position : f.positions) {
+            if (position.pc > pc) break;
+            best = &position;
+        }
+        if (best != nullptr && best->line > 0) diagnostic.source(best->file + ":" + std::to_string(best->line));
+    }
+    return diagnostic;
+}
+
+namespace {
+
+// Holds an arena for the length of a run; a run inside a run gets one of its own.
+class ArenaLease {
+public:
+    ArenaLease(runtime::Arena* arena, const std::shared_ptr<runtime::Pool>& pool) {
+        if (arena->acquire()) {
+            arena_ = arena;
+        } else {
+            own_.emplace(pool);
+            own_->acquire();
+            arena_ = &*own_;
+        }
+    }
+    ~ArenaLease() { arena_->release(); }
+    ArenaLease(const ArenaLease&) = delete;
+    ArenaLease& operator=(const ArenaLease&) = delete;
+    void* reserve(std::size_t bytes) { return arena_->reserve(bytes); }
+
+private:
+    std::optional<runtime::Arena> own_;
+    runtime::Arena* arena_;
+};
+
+class Tape {
+public:
+    Tape(const Entry& entry, const LiveValues& live, Scratch& scratch, TapeContext& context, TapeResult& result)
+        : entry_(entry), e_(*entry.executable), live_(live), scratch_(scratch), context_(context), result_(result) {}
+
+    // Whatever the run still owns goes back, also when a host function throws.
+    ~Tape() {
+        for (std::size_t i = 0; i < owned_count_; ++i) {
+            Owned& owned = scratch_.owned[i];
+            if (owned.block.data != nullptr) context_.cache->release(owned.block);
+            owned.block = {};
+            owned.tensor = Tensor();
+        }
+    }
+
+    void run(std::vector<Value>& values) {
+        frame_ = scratch_.frame.ensure(e_.frame_slots + 1);
+        std::memcpy(frame_, scratch_.key.frame.data(), scratch_.key.frame.size() * sizeof(std::int64_t));
+        const std::size_t buffers = entry_.buffers.size();
+        buffers_ = scratch_.buffers.ensure(buffers + 1);
+        owners_ = scratch_.owners.ensure(buffers + 1);
+        if (buffers > 0) {
+            std::memcpy(buffers_, entry_.buffers.data(), buffers * sizeof(void*));
+            std::memcpy(owners_, entry_.owners.data(), buffers * sizeof(std::int32_t));
+        }
+        for (const Entry::ArgumentSlot& slot : entry_.arguments)
+            buffers_[slot.buffer] = scratch_.key.tensors[slot.tensor]->data();
+        launch_buffers_ = scratch_.launch_buffers.ensure(entry_.max_buffers + 1);
+        launch_params_ = scratch_.params.ensure(entry_.max_params + 1);
+        if (entry_.uses_arena) arena_.emplace(context_.arena, context_.cache->shared_pool());
+
+        std::uint32_t index = 0;
+        for (;;) {
+            const Block& block = e_.blocks[index];
+            if (!enter(block) || !steps(block, entry_.outputs[index])) return;
+            const Terminator& end = block.terminator;
+            switch (end.kind) {
+                case Terminator::Kind::kJump:
+                    index = jump(end.jumps[0]);
+                    continue;
+                case Terminator::Kind::kBranch:
+                    index = jump(end.jumps[taken(end) ? 0 : 1]);
+                    continue;
+                case Terminator::Kind::kReturn:
+                    for (const OutValue& value : end.values) values.push_back(make(value));
+                    result_.end = TapeEnd::kReturned;
+                    return;
+                case Terminator::Kind::kExit: {
+                    const executable::Exit& exit = e_.exits[end.exit];
+                    result_.locals.clear();
+                    result_.stack.clear();
+                    for (const OutValue& value : exit.locals) result_.locals.push_back(make(value));
+                    for (const OutValue& value : exit.stack) result_.stack.push_back(make(value));
+                    result_.pc = exit.pc;
+                    result_.reason = &exit.reason;
+                    result_.end = TapeEnd::kExited;
+                    return;
+                }
+            }
+        }
+    }
+
+private:
+    // ------------------------------------------------------------ ends
+
+    bool fail(Diagnostic diagnostic, std::int32_t pc) {
+        result_.end = TapeEnd::kFailed;
+        result_.error =
+            std::make_unique<Diagnostic>(located(std::move(diagnostic), *context_.module, context_.function, pc));
+        return false;
+    }
+
+    bool fail(const Failure& failure, std::string found) {
+        Diagnostic diagnostic(failure.id);
+        if (!failure.op.empty()) diagnostic.op(failure.op);
+        if (!failure.constraint.empty()) diagnostic.constraint(failure.constraint);
+        if (!found.empty()) diagnostic.found(std::move(found));
+        std::string expected = failure.text;
+        if (!failure.expected.empty()) expected += (expected.empty() ? "" : ": ") + failure.expected;
+        if (!expected.empty()) diagnostic.expected(std::move(expected));
+        return fail(std::move(diagnostic), failure.pc);
+    }
+
+    bool refuse(std::uint64_t bytes, const std::string& what) {
+        const auto& limits = context_.cache->pool().options();
+        if (!effects_done_) {
+            result_.end = TapeEnd::kRefused;
+            result_.refused_bytes = bytes;
+            return false;
+        }
+        const bool limited = limits.hard_limit != 0;
+        Diagnostic diagnostic(limited ? DiagnosticId::kHardMemoryLimit : DiagnosticId::kOutOfMemory);
+        diagnostic.operand(what).found(support::text_from_bytes(bytes) + " more");
+        if (limited)
+            diagnostic.expected("soft limit " + support::text_from_bytes(limits.soft_limit) + ", hard limit " +
+                                support::text_from_bytes(limits.hard_limit));
+        return fail(std::move(diagnostic), e_.pc);
+    }
+
+    bool stopped() { return fail(Diagnostic(DiagnosticId::kInterrupted), e_.pc); }
+
+    bool overflow() {
+        return fail(Diagnostic(DiagnosticId::kSizeOverflow).operand("a size or offset of the region"), e_.pc);
+    }
+
+    // ------------------------------------------------------------ blocks
+
+    bool enter(const Block& block) {
+        if (block.loop_head ? context_.stop->at_loop_head() : context_.stop->interrupted()) return stopped();
+        if (!executable::run_frame(block.frame, frame_)) return overflow();
+        if (block.arena_bytes == kNoSlot) return true;
+        const std::int64_t bytes = frame_[block.arena_bytes];
+        if (bytes < 0) return overflow();
+        auto* base = static_cast<char*>(arena_->reserve(static_cast<std::size_t>(bytes)));
+        if (base == nullptr && bytes > 0) return refuse(static_cast<std::uint64_t>(bytes), arena_text(block));
+        for (const executable::Planned& planned : block.arena) {
+            set_owner(planned.buffer, kNoOwner);
+            buffers_[planned.buffer] = base + frame_[planned.offset];
+        }
+        return true;
+    }
+
+    // The largest buffer of the plan, for the message of a refusal.
+    std::string arena_text(const Block& block) const {
+        const executable::Planned* largest = nullptr;
+        for (const executable::Planned& planned : block.arena) {
+            if (largest == nullptr || frame_[planned.bytes] > frame_[largest->bytes]) largest = &planned;
+        }
+        if (largest == nullptr) return "arena";
+        return buffer_text(largest->buffer) + " of " +
+               support::text_from_bytes(static_cast<std::uint64_t>(frame_[largest->bytes]));
+    }
+
+    // A buffer is told by the kernel that writes it.
+    std::string buffer_text(BufferSlot buffer) const {
+        for (const executable::Launch& launch : e_.launches) {
+            const loopir::Kernel& kernel = e_.kernels[launch.kernel].ir;
+            for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
+                if (launch.buffers[i] == buffer && kernel.buffers[i].written) return "result of " + kernel.name;
+            }
+        }
+        return "buffer " + std::to_string(buffer);
+    }
+
+    bool taken(const Terminator& end) const {
+        const std::int64_t word = frame_[end.condition];
+        return end.float_condition ? std::bit_cast<double>(word) != 0.0 : word != 0;
+    }
+
+    std::uint32_t jump(const executable::Jump& jump) {
+        if (!jump.slots.empty()) {
+            std::int64_t* moved = scratch_.moved.ensure(entry_.max_moves);
+            for (std::size_t i = 0; i < jump.slots.size(); ++i) moved[i] = frame_[jump.slots[i].from];
+            for (std::size_t i = 0; i < jump.slots.size(); ++i) frame_[jump.slots[i].to] = moved[i];
+        }
+        if (!jump.buffers.empty()) {
+            auto* addresses = reinterpret_cast<void**>(scratch_.moved.ensure(entry_.max_moves));
+            std::int32_t* owners = scratch_.moved_owners.ensure(entry_.max_moves);
+            for (std::size_t i = 0; i < jump.buffers.size(); ++i) {
+                addresses[i] = buffers_[jump.buffers[i].from];
+                owners[i] = owners_[jump.buffers[i].from];
+                if (owners[i] >= 0) ++scratch_.owned[static_cast<std::size_t>(owners[i])].references;
+            }
+            for (std::size_t i = 0; i < jump.buffers.size(); ++i) {
+                const BufferSlot to = jump.buffers[i].to;
+                set_owner(to, owners[i]);
+                buffers_[to] = addresses[i];
+                // set_owner counts a reference of its own.
+                if (owners[i] >= 0) --scratch_.owned[static_cast<std::size_t>(owners[i])].references;
+            }
+        }
+        return jump.block;
+    }
+
+    // ------------------------------------------------------------ owned memory
+
+    void set_owner(BufferSlot slot, std::int32_t owner) {
+        const std::int32_t old = owners_[slot];
+        if (owner >= 0) ++scratch_.owned[static_cast<std::size_t>(owner)].references;
+        owners_[slot] = owner;
+        if (old >= 0) unreference(old);
+    }
+
+    void unreference(std::int32_t owner) {
+        Owned& owned = scratch_.owned[static_cast<std::size_t>(owner)];
+        if (--owned.references > 0) return;
+        if (owned.block.data != nullptr) context_.cache->release(owned.block);
+        owned.block = {};
+        owned.tensor = Tensor();
+        free_owned_ = owner;
+    }
+
+    std::int32_t new_owned() {
+        if (free_owned_ >= 0) return std::exchange(free_owned_, -1);
+        if (owned_count_ == scratch_.owned.size()) scratch_.owned.emplace_back();
+        scratch_.owned[owned_count_].references = 0;
+        return static_cast<std::int32_t>(owned_count_++);
+    }
+
+    // ------------------------------------------------------------ steps
+
+    bool steps(const Block& block, const std::vector<const TensorRef*>& outputs) {
+        const std::size_t count = block.steps.size();
+        for (std::size_t i = 0; i < count; ++i) {
+            const Step& step = block.steps[i];
+            switch (step.kind) {
+                case Step::Kind::kLaunch:
+                    if (!launch(step.index)) return false;
+                    break;
+                case Step::Kind::kAllocate:
+                    if (!allocate(step, outputs[i])) return false;
+                    break;
+                case Step::Kind::kFrame:
+                    if (!executable::run_frame(e_.frames[step.index], frame_)) return overflow();
+                    break;
+                case Step::Kind::kCheck: {
+                    const executable::Check& check = e_.checks[step.index];
+                    if (executable::check_holds(check, frame_)) break;
+                    return fail(e_.failures[check.diagnostic],
+                                std::to_string(frame_[check.a]) + " and " + std::to_string(frame_[check.b]));
+                }
+                case Step::Kind::kReadInt:
+                    frame_[step.slot] = read_integer(step.dtype, buffers_[step.buffer], element(step));
+                    break;
+                case Step::Kind::kReadFloat:
+                    frame_[step.slot] =
+                        std::bit_cast<std::int64_t>(read_real(step.dtype, buffers_[step.buffer], element(step)));
+                    break;
+                case Step::Kind::kRelease:
+                    set_owner(step.buffer, kNoOwner);
+                    buffers_[step.buffer] = nullptr;
+                    break;
+            }
+        }
+        return true;
+    }
+
+    std::int64_t element(const Step& step) const { return step.offset == kNoSlot ? 0 : frame_[step.offset]; }
+
+    bool launch(std::uint32_t index) {
+        const executable::Launch& launch = e_.launches[index];
+        if (context_.stop->interrupted()) return stopped();
+        const std::size_t buffer_count = launch.buffers.size();
+        for (std::size_t i = 0; i < buffer_count; ++i) launch_buffers_[i] = buffers_[launch.buffers[i]];
+        const std::size_t param_count = launch.params.size();
+        for (std::size_t i = 0; i < param_count; ++i) launch_params_[i] = frame_[launch.params[i]];
+        const runtime::KernelHandle& kernel = *e_.kernels[launch.kernel].handle;
+        void* workspace = nullptr;
+        if (const std::size_t bytes = kernel.workspace_bytes(launch_params_); bytes > 0) {
+            if (!workspace_) workspace_.emplace(context_.workspace, context_.cache->shared_pool());
+            workspace = workspace_->reserve(bytes);
+            if (workspace == nullptr) return refuse(bytes, "workspace of " + e_.kernels[launch.kernel].ir.name);
+        }
+        if (entry_.writes_source[index]) effects_done_ = true;
+        std::int32_t fault = 0;
+        kernel.launch({launch_buffers_, launch_params_, workspace, &fault});
+        context_.shard->launches.add();
+        if (fault != 0 && launch.fault != 0) return fail(e_.failures[launch.fault - 1], {});
+        return true;
+    }
+
+    bool allocate(const Step& step, const TensorRef* result) {
+        const std::int64_t bytes = frame_[step.bytes];
+        if (bytes < 0) return overflow();
+        if (!step.output) {
+            const runtime::Block block = context_.cache->allocate(static_cast<std::size_t>(bytes));
+            if (block.data == nullptr) return refuse(static_cast<std::uint64_t>(bytes), buffer_text(step.buffer));
+            const std::int32_t owner = new_owned();
+            scratch_.owned[static_cast<std::size_t>(owner)].block = block;
+            set_owner(step.buffer, owner);
+            buffers_[step.buffer] = block.data;
+            return true;
+        }
+        Tensor tensor = make_output(bytes, result);
+        if (!tensor.defined()) {
+            return fail(Diagnostic(DiagnosticId::kOutOfMemory)
+                            .operand(buffer_text(step.buffer))
+                            .found(support::text_from_bytes(static_cast<std::uint64_t>(bytes))),
+                        e_.pc);
+        }
+        const std::int32_t owner = new_owned();
+        buffers_[step.buffer] = tensor.data();
+        scratch_.owned[static_cast<std::size_t>(owner)].tensor = std::move(tensor);
+        set_owner(step.buffer, owner);
+        return true;
+    }
+
+    // Caller-owned memory, with the geometry of the result where it is dense.
+    Tensor make_output(std::int64_t bytes, const TensorRef* result) {
+        if (result != nullptr) {
+            std::int64_t sizes[kMaxRank], strides[kMaxRank];
+            const std::size_t rank = result->sizes.size();
+            std::int64_t count = 1;
+            for (std::size_t i = 0; i < rank; ++i) {
+                sizes[i] = frame_[result->sizes[i]];
+                strides[i] = frame_[result->strides[i]];
+                count *= sizes[i];
+            }
+            if (count * static_cast<std::int64_t>(dtype_size(result->dtype)) == bytes) {
+                const OutputAllocator& allocator = context_.call->allocator;
+                if (allocator.allocate != nullptr)
+                    return allocator.allocate(allocator.context, result->dtype, {sizes, rank}, {strides, rank});
+                if (row_major(sizes, strides, rank)) return Tensor::empty(result->dtype, {sizes, rank});
+            }
+        }
+        const std::int64_t size = bytes;
+        return Tensor::empty(DType::kU8, {&size, 1});
+    }
+
+    static bool row_major(const std::int64_t* sizes, const std::int64_t* strides, std::size_t rank) {
+        std::int64_t running = 1;
+        for (std::size_t i = rank; i-- > 0;) {
+            if (sizes[i] == 0) return true;
+            if (sizes[i] != 1 && strides[i] != running) return false;
+            running *= sizes[i];
+        }
+        return true;
+    }
+
+    // ------------------------------------------------------------ values
+
+    Value make(const OutValue& value) {
+        switch (value.kind) {
+            case OutValue::Kind::kUnset:
+                return Value::unset();
+            case OutValue::Kind::kNone:
+                return Value();
+            case OutValue::Kind::kTensor:
+                return Value(make_tensor(value.tensor));
+            case OutValue::Kind::kInt:
+                return Value(frame_[value.slot]);
+            case OutValue::Kind::kBool:
+                return Value(frame_[value.slot] != 0);
+            case OutValue::Kind::kFloat:
+                return Value(std::bit_cast<double>(frame_[value.slot]));
+            case OutValue::Kind::kString:
+                return Value(value.text);
+            case OutValue::Kind::kFunction:
+                return Value::function(value.text);
+            case OutValue::Kind::kArgument:
+                return value.argument < live_.local_count
+                           ? (value.argument < live_.locals.size() ? live_.locals[value.argument] : Value::unset())
+                           : live_.stack[value.argument - live_.local_count];
+            case OutValue::Kind::kList: {
+                ValueList elements;
+                elements.reserve(value.elements.size());
+                for (const OutValue& element : value.elements) elements.push_back(make(element));
+                return Value::list(std::move(elements));
+            }
+        }
+        return Value();
+    }
+
+    Tensor make_tensor(const TensorRef& ref) {
+        std::int64_t sizes[kMaxRank], strides[kMaxRank];
+        const std::size_t rank = ref.sizes.size();
+        for (std::size_t i = 0; i < rank; ++i) {
+            sizes[i] = frame_[ref.sizes[i]];
+            strides[i] = frame_[ref.strides[i]];
+        }
+        const std::int64_t offset = ref.offset == kNoSlot ? 0 : frame_[ref.offset];
+        void* data = static_cast<char*>(buffers_[ref.buffer]) + offset * static_cast<std::int64_t>(dtype_size(ref.dtype));
+        const Tensor* base = nullptr;
+        const std::int32_t owner = owners_[ref.buffer];
+        if (owner <= source_owner(0)) {
+            const BufferSource& source = e_.sources[source_slot(owner)];
+            base = source.kind == BufferSource::Kind::kArgument ? scratch_.key.tensors[source.index]
+                                                                : &context_.module->weights[source.index].tensor;
+        } else {
+            FLEXOR_CHECK(owner >= 0);
+            Owned& owned = scratch_.owned[static_cast<std::size_t>(owner)];
+            if (!owned.tensor.defined()) {
+                // Pool memory leaves the region: from here on it belongs to the tensor.
+                const auto bytes = static_cast<std::int64_t>(owned.block.capacity);
+                owned.tensor = context_.cache->pool().adopt(owned.block, DType::kU8, {&bytes, 1});
+                owned.block = {};
+            }
+            base = &owned.tensor;
+        }
+        if (base->data() == data && base->dtype() == ref.dtype && base->rank() == static_cast<int>(rank) &&
+            std::memcmp(base->sizes().data(), sizes, rank * sizeof(std::int64_t)) == 0 &&
+            std::memcmp(base->strides().data(), strides, rank * sizeof(std::int64_t)) == 0)
+            return *base;
+        return base->view(data, ref.dtype, {sizes, rank}, {strides, rank});
+    }
+
+    const Entry& entry_;
+    const Executable& e_;
+    const LiveValues& live_;
+    Scratch& scratch_;
+    TapeContext& context_;
+    TapeResult& result_;
+    std::int64_t* frame_ = nullptr;
+    void** buffers_ = nullptr;
+    std::int32_t* owners_ = nullptr;
+    void** launch_buffers_ = nullptr;
+    std::int64_t* launch_params_ = nullptr;
+    std::optional<ArenaLease> arena_, workspace_;
+    std::size_t owned_count_ = 0;
+    std::int32_t free_owned_ = -1;
+    bool effects_done_ = false;
+};
+
+}  // namespace
+
+void run_tape(const Entry& entry, const LiveValues& live, Scratch& scratch, TapeContext& context,
+              std::vector<Value>& values, TapeResult& result) {
+    Tape tape(entry, live, scratch, context, result);
+    tape.run(values);
+}
+
+}  // namespace flexor::vm

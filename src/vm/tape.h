@@ -1,0 +1,84 @@
+#pragma once
+// Runs the tape of an executable over live values.
+//
+// Laws
+//  T1  Steps run in order (X4). A failure leaves earlier effects visible and raises what the executable says.
+//  T2  When memory is refused before any effect, nothing has happened: the caller may do the region's work another way.
+//      After an effect the refusal is an error of the run.
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "flexor/call_options.h"
+#include "runtime/pool.h"
+#include "runtime/telemetry.h"
+#include "vm/entry.h"
+#include "vm/live.h"
+
+namespace flexor::vm {
+
+// Memory that one run owns.
+struct Owned {
+    runtime::Block block;  // pool memory, until it becomes part of a tensor
+    Tensor tensor;         // memory that leaves, or has left, as a tensor
+    std::int32_t references = 0;
+};
+
+// What a run needs and keeps for the next one.
+struct Scratch {
+    LiveKey key;
+    Words<std::int64_t> frame;
+    Words<std::int64_t> params;
+    Words<void*> buffers;
+    Words<void*> launch_buffers;
+    Words<std::int32_t> owners;
+    Words<std::int64_t> moved;
+    Words<std::int32_t> moved_owners;
+    std::vector<Owned> owned;
+};
+
+// Stops runs: the count of interrupts when the run began, and the host's own question.
+struct StopCheck {
+    const std::atomic<std::uint64_t>* interrupts = nullptr;
+    std::uint64_t seen = 0;
+    const CallOptions* call = nullptr;
+    std::uint64_t asked_ns = 0;
+
+    bool interrupted() const { return interrupts->load(std::memory_order_relaxed) != seen; }
+    bool at_loop_head();  // interrupted, or the host says stop (asked every 20 ms at most)
+};
+
+struct TapeContext {
+    runtime::PoolCache* cache = nullptr;
+    runtime::Arena* arena = nullptr;
+    runtime::Arena* workspace = nullptr;
+    runtime::Shard* shard = nullptr;
+    const bytecode::Module* module = nullptr;
+    std::int32_t function = 0;
+    const CallOptions* call = nullptr;
+    StopCheck* stop = nullptr;
+};
+
+enum class TapeEnd : std::uint8_t {
+    kReturned,  // values
+    kExited,    // locals, stack, pc
+    kFailed,    // error
+    kRefused,   // the pool gave no memory and nothing has happened yet; refused_bytes
+};
+struct TapeResult {
+    TapeEnd end = TapeEnd::kReturned;
+    std::vector<Value> locals, stack;
+    std::int32_t pc = 0;
+    const std::string* reason = nullptr;  // of the exit
+    std::unique_ptr<Diagnostic> error;
+    std::uint64_t refused_bytes = 0;
+};
+
+// `live` and scratch.key describe the same call. Results of a return are appended to `values`.
+void run_tape(const Entry& entry, const LiveValues& live, Scratch& scratch, TapeContext& context,
+              std::vector<Value>& values, TapeResult& result);
+
+// Adds source position and function to a diagnostic that lacks them.
+Diagnostic located(Diagnostic diagnostic, const bytecode::Module& module, std::int32_t function, std::int32_t pc);
+
+}  // namespace flexor::vm
