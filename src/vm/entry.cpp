@@ -34,8 +34,7 @@ void Entry::prepare(const bytecode::Module& module) {
     for (std::uint32_t slot = 0; slot < e.sources.size(); ++slot) {
         const BufferSource& source = e.sources[slot];
         switch (source.kind) {
-            case BufferSource::Kind::kNone:
-                break;
+            case BufferSource::Kind::kNone: break;
             case BufferSource::Kind::kArgument:
                 arguments.push_back({slot, source.index});
                 owners[slot] = source_owner(slot);

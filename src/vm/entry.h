@@ -13,8 +13,8 @@
 namespace flexor::vm {
 
 // Whose memory a buffer slot holds: an owner index of the run, or one of these.
-inline constexpr std::int32_t kNoOwner = -1;                                    // arena, or not set
-inline constexpr std::int32_t source_owner(std::uint32_t slot) {                // argument or weight in `slot`
+inline constexpr std::int32_t kNoOwner = -1;                      // arena, or not set
+inline constexpr std::int32_t source_owner(std::uint32_t slot) {  // argument or weight in `slot`
     return -2 - static_cast<std::int32_t>(slot);
 }
 inline constexpr std::uint32_t source_slot(std::int32_t owner) { return static_cast<std::uint32_t>(-2 - owner); }

@@ -138,8 +138,7 @@ public:
             }
             case ValueKind::kInt:
             case ValueKind::kBool:
-                key_.signature.push(
-                    static_cast<std::uint64_t>(value.is_int() ? LiveKind::kInt : LiveKind::kBool));
+                key_.signature.push(static_cast<std::uint64_t>(value.is_int() ? LiveKind::kInt : LiveKind::kBool));
                 key_.frame.push(value.integer());
                 return true;
             case ValueKind::kFloat:
@@ -147,24 +146,12 @@ public:
                 key_.floats.push(static_cast<std::uint32_t>(key_.frame.size()));
                 key_.frame.push(std::bit_cast<std::int64_t>(value.real()));
                 return true;
-            case ValueKind::kNone:
-                key_.signature.push(static_cast<std::uint64_t>(LiveKind::kNone));
-                return true;
-            case ValueKind::kUnset:
-                key_.signature.push(static_cast<std::uint64_t>(LiveKind::kUnset));
-                return true;
-            case ValueKind::kString:
-                text(LiveKind::kString, value.text());
-                return true;
-            case ValueKind::kFunction:
-                text(LiveKind::kFunction, value.text());
-                return true;
-            case ValueKind::kForeign:
-                key_.signature.push(static_cast<std::uint64_t>(LiveKind::kForeign));
-                return true;
-            case ValueKind::kDict:
-                key_.signature.push(static_cast<std::uint64_t>(LiveKind::kDynamic));
-                return true;
+            case ValueKind::kNone: key_.signature.push(static_cast<std::uint64_t>(LiveKind::kNone)); return true;
+            case ValueKind::kUnset: key_.signature.push(static_cast<std::uint64_t>(LiveKind::kUnset)); return true;
+            case ValueKind::kString: text(LiveKind::kString, value.text()); return true;
+            case ValueKind::kFunction: text(LiveKind::kFunction, value.text()); return true;
+            case ValueKind::kForeign: key_.signature.push(static_cast<std::uint64_t>(LiveKind::kForeign)); return true;
+            case ValueKind::kDict: key_.signature.push(static_cast<std::uint64_t>(LiveKind::kDynamic)); return true;
             case ValueKind::kList:
                 key_.signature.push(static_cast<std::uint64_t>(LiveKind::kList) | value.elements().size() << 8);
                 for (const Value& element : value.elements()) {
@@ -261,21 +248,11 @@ LiveSignature signature_of(const Value& value, std::vector<const Tensor*>& tenso
             tensors.push_back(&tensor);
             break;
         }
-        case ValueKind::kInt:
-            out.kind = LiveKind::kInt;
-            break;
-        case ValueKind::kBool:
-            out.kind = LiveKind::kBool;
-            break;
-        case ValueKind::kFloat:
-            out.kind = LiveKind::kFloat;
-            break;
-        case ValueKind::kNone:
-            out.kind = LiveKind::kNone;
-            break;
-        case ValueKind::kUnset:
-            out.kind = LiveKind::kUnset;
-            break;
+        case ValueKind::kInt: out.kind = LiveKind::kInt; break;
+        case ValueKind::kBool: out.kind = LiveKind::kBool; break;
+        case ValueKind::kFloat: out.kind = LiveKind::kFloat; break;
+        case ValueKind::kNone: out.kind = LiveKind::kNone; break;
+        case ValueKind::kUnset: out.kind = LiveKind::kUnset; break;
         case ValueKind::kString:
             out.kind = LiveKind::kString;
             out.text = value.text();
@@ -284,12 +261,8 @@ LiveSignature signature_of(const Value& value, std::vector<const Tensor*>& tenso
             out.kind = LiveKind::kFunction;
             out.text = value.text();
             break;
-        case ValueKind::kForeign:
-            out.kind = LiveKind::kForeign;
-            break;
-        case ValueKind::kDict:
-            out.kind = LiveKind::kDynamic;
-            break;
+        case ValueKind::kForeign: out.kind = LiveKind::kForeign; break;
+        case ValueKind::kDict: out.kind = LiveKind::kDynamic; break;
         case ValueKind::kList:
             out.kind = LiveKind::kList;
             for (const Value& element : value.elements()) out.elements.push_back(signature_of(element, tensors));

@@ -63,8 +63,8 @@ private:
 struct LiveKey {
     Words<std::uint64_t> signature;
     Words<std::int64_t> frame;
-    Words<std::uint32_t> floats;     // frame slots that hold doubles
-    Words<const Tensor*> tensors;    // flattened, in order
+    Words<std::uint32_t> floats;   // frame slots that hold doubles
+    Words<const Tensor*> tensors;  // flattened, in order
     std::uint64_t signature_hash = 0;
     std::uint64_t exact_hash = 0;
 };

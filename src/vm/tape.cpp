@@ -107,12 +107,8 @@ public:
             if (!enter(block) || !steps(block, entry_.outputs[index])) return;
             const Terminator& end = block.terminator;
             switch (end.kind) {
-                case Terminator::Kind::kJump:
-                    index = jump(end.jumps[0]);
-                    continue;
-                case Terminator::Kind::kBranch:
-                    index = jump(end.jumps[taken(end) ? 0 : 1]);
-                    continue;
+                case Terminator::Kind::kJump: index = jump(end.jumps[0]); continue;
+                case Terminator::Kind::kBranch: index = jump(end.jumps[taken(end) ? 0 : 1]); continue;
                 case Terminator::Kind::kReturn:
                     for (const OutValue& value : end.values) values.push_back(make(value));
                     result_.end = TapeEnd::kReturned;
@@ -259,11 +255,16 @@ private:
         if (owned.block.data != nullptr) context_.cache->release(owned.block);
         owned.block = {};
         owned.tensor = Tensor();
+        owned.next_free = free_owned_;
         free_owned_ = owner;
     }
 
     std::int32_t new_owned() {
-        if (free_owned_ >= 0) return std::exchange(free_owned_, -1);
+        if (free_owned_ >= 0) {
+            const std::int32_t owner = free_owned_;
+            free_owned_ = scratch_.owned[static_cast<std::size_t>(owner)].next_free;
+            return owner;
+        }
         if (owned_count_ == scratch_.owned.size()) scratch_.owned.emplace_back();
         scratch_.owned[owned_count_].references = 0;
         return static_cast<std::int32_t>(owned_count_++);
@@ -393,22 +394,14 @@ private:
 
     Value make(const OutValue& value) {
         switch (value.kind) {
-            case OutValue::Kind::kUnset:
-                return Value::unset();
-            case OutValue::Kind::kNone:
-                return Value();
-            case OutValue::Kind::kTensor:
-                return Value(make_tensor(value.tensor));
-            case OutValue::Kind::kInt:
-                return Value(frame_[value.slot]);
-            case OutValue::Kind::kBool:
-                return Value(frame_[value.slot] != 0);
-            case OutValue::Kind::kFloat:
-                return Value(std::bit_cast<double>(frame_[value.slot]));
-            case OutValue::Kind::kString:
-                return Value(value.text);
-            case OutValue::Kind::kFunction:
-                return Value::function(value.text);
+            case OutValue::Kind::kUnset: return Value::unset();
+            case OutValue::Kind::kNone: return Value();
+            case OutValue::Kind::kTensor: return Value(make_tensor(value.tensor));
+            case OutValue::Kind::kInt: return Value(frame_[value.slot]);
+            case OutValue::Kind::kBool: return Value(frame_[value.slot] != 0);
+            case OutValue::Kind::kFloat: return Value(std::bit_cast<double>(frame_[value.slot]));
+            case OutValue::Kind::kString: return Value(value.text);
+            case OutValue::Kind::kFunction: return Value::function(value.text);
             case OutValue::Kind::kArgument:
                 return value.argument < live_.local_count
                            ? (value.argument < live_.locals.size() ? live_.locals[value.argument] : Value::unset())
@@ -431,7 +424,8 @@ private:
             strides[i] = frame_[ref.strides[i]];
         }
         const std::int64_t offset = ref.offset == kNoSlot ? 0 : frame_[ref.offset];
-        void* data = static_cast<char*>(buffers_[ref.buffer]) + offset * static_cast<std::int64_t>(dtype_size(ref.dtype));
+        void* data =
+            static_cast<char*>(buffers_[ref.buffer]) + offset * static_cast<std::int64_t>(dtype_size(ref.dtype));
         const Tensor* base = nullptr;
         const std::int32_t owner = owners_[ref.buffer];
         if (owner <= source_owner(0)) {

@@ -22,6 +22,7 @@ struct Owned {
     runtime::Block block;  // pool memory, until it becomes part of a tensor
     Tensor tensor;         // memory that leaves, or has left, as a tensor
     std::int32_t references = 0;
+    std::int32_t next_free = -1;
 };
 
 // What a run needs and keeps for the next one.

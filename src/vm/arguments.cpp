@@ -1,0 +1,167 @@
+#include "vm/arguments.h"
+
+#include "support/diagnostic.h"
+
+namespace flexor::vm {
+
+using bytecode::Function;
+using bytecode::Module;
+using bytecode::ParamDecl;
+using bytecode::ParamKind;
+
+std::optional<std::int64_t> SymbolValues::evaluate(const types::Dim& dim) const {
+    if (dim.is_constant()) return dim.constant();
+    std::vector<types::SymbolId> symbols;
+    dim.collect_symbols(symbols);
+    for (const types::SymbolId symbol : symbols) {
+        if (symbol >= bound.size() || !bound[symbol]) return std::nullopt;
+    }
+    const types::Evaluated result = dim.evaluate(values);
+    if (result.status != types::EvalStatus::kOk) return std::nullopt;
+    return result.value;
+}
+
+namespace {
+
+std::string declared_text(const Module& module, const ParamDecl& param) {
+    switch (param.kind) {
+        case ParamKind::kInt: return "int";
+        case ParamKind::kFloat: return "float";
+        case ParamKind::kBool: return "bool";
+        case ParamKind::kString: return "string";
+        case ParamKind::kAny: return "any";
+        case ParamKind::kTensor: break;
+    }
+    std::string out = param.any_dtype ? "any" : std::string(dtype_name(param.dtype));
+    out += "[";
+    if (param.any_rank) {
+        out += "...";
+    } else {
+        for (std::size_t i = 0; i < param.dims.size(); ++i) {
+            if (i > 0) out += ",";
+            out += param.dims[i].to_string([&](types::SymbolId id) { return module.symbols[id].name; });
+        }
+    }
+    out += "]";
+    return param.optional ? out + "?" : out;
+}
+
+class ArgumentCheck {
+public:
+    ArgumentCheck(const Module& module, const Function& function) : module_(module), function_(function) {
+        symbols_.values.assign(module.symbols.size(), 0);
+        symbols_.bound.assign(module.symbols.size(), false);
+    }
+
+    Expected<SymbolValues> run(std::span<const Value> arguments) {
+        const std::size_t count = function_.params.size();
+        if (arguments.size() != count) {
+            return Diagnostic(DiagnosticId::kWrongArgumentCount)
+                .function(function_.name)
+                .found(std::to_string(arguments.size()) + " arguments")
+                .expected(std::to_string(count));
+        }
+        // Plain symbols bind first, whatever the order, so that expressions find them bound.
+        for (std::size_t i = 0; i < count; ++i) FLEXOR_TRY(check(function_.params[i], arguments[i]));
+        for (std::size_t i = 0; i < count; ++i) FLEXOR_TRY(check_expressions(function_.params[i], arguments[i]));
+        return std::move(symbols_);
+    }
+
+private:
+    Diagnostic refuse(DiagnosticId id, const ParamDecl& param, std::string found) const {
+        return Diagnostic(id)
+            .function(function_.name)
+            .operand(param.name)
+            .found(std::move(found))
+            .expected(declared_text(module_, param));
+    }
+
+    Expected<void> check(const ParamDecl& param, const Value& value) {
+        if (value.is_unset() || value.is_none()) {
+            if (param.optional || (param.kind == ParamKind::kAny && value.is_none())) return {};
+            return refuse(DiagnosticId::kMissingArgument, param, "none");
+        }
+        if (value.is_tensor()) {
+            if (!value.tensor().defined())
+                return refuse(DiagnosticId::kMissingArgument, param, "a tensor without memory");
+            if (value.tensor().device().kind != DeviceKind::kCpu)
+                return refuse(DiagnosticId::kUnsupportedTensor, param, value.describe() + " on another device");
+        }
+        switch (param.kind) {
+            case ParamKind::kAny: return {};
+            case ParamKind::kInt:
+                return value.is_int() || value.is_bool() ? Expected<void>() : wrong_kind(param, value);
+            case ParamKind::kFloat: return value.is_scalar() ? Expected<void>() : wrong_kind(param, value);
+            case ParamKind::kBool: return value.is_bool() ? Expected<void>() : wrong_kind(param, value);
+            case ParamKind::kString: return value.is_string() ? Expected<void>() : wrong_kind(param, value);
+            case ParamKind::kTensor: return value.is_tensor() ? check_tensor(param, value) : wrong_kind(param, value);
+        }
+        return {};
+    }
+
+    Diagnostic wrong_kind(const ParamDecl& param, const Value& value) const {
+        return refuse(DiagnosticId::kValueKindMismatch, param, value.describe());
+    }
+
+    Expected<void> check_tensor(const ParamDecl& param, const Value& value) {
+        const Tensor& tensor = value.tensor();
+        if (!param.any_dtype && tensor.dtype() != param.dtype)
+            return refuse(DiagnosticId::kArgumentDTypeMismatch, param, value.describe());
+        if (param.any_rank) return {};
+        if (tensor.rank() != static_cast<int>(param.dims.size()))
+            return refuse(DiagnosticId::kArgumentRankMismatch, param, value.describe());
+        for (int axis = 0; axis < tensor.rank(); ++axis) {
+            const types::Dim& dim = param.dims[static_cast<std::size_t>(axis)];
+            const std::int64_t size = tensor.size(axis);
+            if (dim.is_constant()) {
+                if (dim.constant() != size) return refuse(DiagnosticId::kArgumentSizeMismatch, param, value.describe());
+            } else if (dim.is_symbol()) {
+                const types::SymbolId id = dim.symbol_id();
+                const bytecode::SymbolDecl& symbol = module_.symbols[id];
+                if (!symbols_.bound[id]) {
+                    if (size < symbol.range.lo || size > symbol.range.hi) {
+                        return refuse(DiagnosticId::kOutOfDeclaredRange, param,
+                                      value.describe() + ", " + symbol.name + " = " + std::to_string(size))
+                            .hint(symbol.name + " is declared in " + std::to_string(symbol.range.lo) + ".." +
+                                  (symbol.range.hi >= types::kDimInfinity ? "" : std::to_string(symbol.range.hi)));
+                    }
+                    symbols_.bound[id] = true;
+                    symbols_.values[id] = size;
+                } else if (symbols_.values[id] != size) {
+                    return refuse(DiagnosticId::kArgumentSizeMismatch, param, value.describe())
+                        .hint(symbol.name + " is " + std::to_string(symbols_.values[id]) + " by an earlier argument");
+                }
+            }
+        }
+        return {};
+    }
+
+    Expected<void> check_expressions(const ParamDecl& param, const Value& value) const {
+        if (param.kind != ParamKind::kTensor || param.any_rank || !value.is_tensor()) return {};
+        for (std::size_t axis = 0; axis < param.dims.size(); ++axis) {
+            const types::Dim& dim = param.dims[axis];
+            if (dim.is_constant() || dim.is_symbol()) continue;
+            const auto expected = symbols_.evaluate(dim);
+            const std::int64_t size = value.tensor().size(static_cast<int>(axis));
+            if (expected && *expected != size) {
+                return refuse(DiagnosticId::kArgumentSizeMismatch, param, value.describe())
+                    .hint(dim.to_string([&](types::SymbolId id) { return module_.symbols[id].name; }) + " is " +
+                          std::to_string(*expected));
+            }
+        }
+        return {};
+    }
+
+    const Module& module_;
+    const Function& function_;
+    SymbolValues symbols_;
+};
+
+}  // namespace
+
+Expected<SymbolValues> check_arguments(const Module& module, const Function& function,
+                                       std::span<const Value> arguments) {
+    return ArgumentCheck(module, function).run(arguments);
+}
+
+}  // namespace flexor::vm

@@ -1,0 +1,503 @@
+#include "vm/engine.h"
+
+#include <algorithm>
+
+#include "support/check.h"
+#include "support/diagnostic.h"
+#include "support/text.h"
+#include "vm/interpreter.h"
+
+namespace flexor::vm {
+
+using bytecode::Opcode;
+
+// ---------------------------------------------------------------- modules
+
+EntryPoint* ModuleState::point(std::int32_t function, std::int32_t pc) {
+    std::lock_guard lock(mutex);
+    auto& at = points[static_cast<std::size_t>(function)][static_cast<std::size_t>(pc)];
+    if (at == nullptr) {
+        at = std::make_unique<EntryPoint>();
+        at->function = function;
+        at->pc = pc;
+    }
+    return at.get();
+}
+
+namespace {
+
+bool names_symbol(const types::AttrValue& value) {
+    if (const auto* dim = std::get_if<types::Dim>(&value)) return !dim->is_constant();
+    if (const auto* list = std::get_if<types::DimList>(&value))
+        return std::any_of(list->begin(), list->end(), [](const types::Dim& dim) { return !dim.is_constant(); });
+    return false;
+}
+
+std::vector<FunctionFacts> find_facts(const bytecode::Module& module) {
+    std::vector<FunctionFacts> facts(module.functions.size());
+    for (std::size_t i = 0; i < facts.size(); ++i) {
+        for (const bytecode::CallSite& site : module.functions[i].sites) {
+            if (site.definition != nullptr && site.definition->effects.value == ops::Effects::kWritesFirst)
+                facts[i].writes = true;
+            for (const auto& [name, value] : site.attrs.items()) facts[i].uses_symbols |= names_symbol(value);
+        }
+    }
+    const bool any_writes = std::any_of(facts.begin(), facts.end(), [](const FunctionFacts& f) { return f.writes; });
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (std::size_t i = 0; i < facts.size(); ++i) {
+            if (facts[i].writes) continue;
+            for (const bytecode::Instruction& inst : module.functions[i].code) {
+                if ((inst.op == Opcode::kCall && facts[static_cast<std::size_t>(inst.a)].writes) ||
+                    (inst.op == Opcode::kCallValue && any_writes))
+                    facts[i].writes = changed = true;
+            }
+        }
+    }
+    return facts;
+}
+
+// What two readings of the clock cost, to be taken off the sampled times.
+std::uint64_t clock_overhead() {
+    static const std::uint64_t overhead = [] {
+        std::uint64_t best = ~std::uint64_t{0};
+        for (int i = 0; i < 32; ++i) {
+            const std::uint64_t start = runtime::now_ns();
+            best = std::min(best, runtime::now_ns() - start);
+        }
+        return best;
+    }();
+    return overhead;
+}
+
+std::uint64_t elapsed(std::uint64_t start) {
+    const std::uint64_t taken = runtime::now_ns() - start;
+    return taken > clock_overhead() ? taken - clock_overhead() : 0;
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- threads
+
+// The contexts that this thread uses; they go back to their engines when it ends.
+struct Engine::ThreadSlots {
+    struct Slot {
+        std::uint64_t engine;
+        std::shared_ptr<ThreadContext> context;
+    };
+    std::vector<Slot> slots;
+    ~ThreadSlots() {
+        for (Slot& slot : slots) slot.context->taken.store(false, std::memory_order_release);
+    }
+};
+
+namespace {
+thread_local std::uint64_t last_engine = 0;
+thread_local ThreadContext* last_context = nullptr;
+}  // namespace
+
+Engine::Engine(const EngineOptions& options, Compiler* compiler, std::shared_ptr<runtime::Pool> pool,
+               runtime::Telemetry* telemetry, const Hooks* hooks)
+    : options_(options), compiler_(compiler), pool_(std::move(pool)), telemetry_(telemetry), hooks_(hooks) {
+    static std::atomic<std::uint64_t> next_id{1};
+    id_ = next_id.fetch_add(1, std::memory_order_relaxed);
+    clock_overhead();
+}
+
+Engine::~Engine() {
+    // No run is under way. Threads may keep the husks until they end.
+    std::lock_guard lock(mutex_);
+    for (const auto& context : contexts_) {
+        context->modules.clear();
+        context->last = nullptr;
+        context->cache.flush();
+    }
+}
+
+ThreadContext& Engine::context() {
+    if (last_engine == id_) return *last_context;
+    thread_local ThreadSlots slots;
+    ThreadContext* found = nullptr;
+    for (const ThreadSlots::Slot& slot : slots.slots) {
+        if (slot.engine == id_) found = slot.context.get();
+    }
+    if (found == nullptr) {
+        std::lock_guard lock(mutex_);
+        std::shared_ptr<ThreadContext> context;
+        for (const auto& candidate : contexts_) {
+            bool taken = false;
+            if (candidate->taken.compare_exchange_strong(taken, true, std::memory_order_acquire)) {
+                context = candidate;
+                break;
+            }
+        }
+        if (context == nullptr) {
+            context = std::make_shared<ThreadContext>(pool_, telemetry_->make_shard());
+            contexts_.push_back(context);
+        }
+        // Contexts of engines that are gone are held by nobody else.
+        std::erase_if(slots.slots, [](const ThreadSlots::Slot& slot) { return slot.context.use_count() == 1; });
+        slots.slots.push_back({id_, context});
+        found = context.get();
+    }
+    last_engine = id_;
+    last_context = found;
+    return *found;
+}
+
+std::shared_ptr<ModuleState> Engine::module_state(const bytecode::ModuleRef& module) {
+    std::lock_guard lock(mutex_);
+    std::shared_ptr<ModuleState>& state = modules_[module->id];
+    if (state != nullptr) return state;
+    auto made = std::make_shared<ModuleState>();
+    made->id = module->id;
+    made->module = module;
+    made->facts = find_facts(*module);
+    for (const bytecode::Function& function : module->functions) made->points.emplace_back(function.code.size() + 1);
+    state = made;
+    std::erase_if(modules_, [](const auto& item) { return item.second->module.expired(); });
+    return made;
+}
+
+ThreadModule* Engine::thread_module(ThreadContext& context, const bytecode::ModuleRef& module) {
+    const std::uint64_t generation = generation_.load(std::memory_order_acquire);
+    if (context.generation != generation && context.run_depth == 0) {
+        context.modules.clear();
+        context.last = nullptr;
+        context.generation = generation;
+    }
+    if (context.last != nullptr && context.last->state->id == module->id) return context.last;
+    std::unique_ptr<ThreadModule>& at = context.modules[module->id];
+    if (at == nullptr) {
+        at = std::make_unique<ThreadModule>();
+        at->state = module_state(module);
+        for (const bytecode::Function& function : module->functions) at->points.emplace_back(function.code.size() + 1);
+        if (context.run_depth == 0) {
+            std::erase_if(context.modules, [](const auto& item) { return item.second->state->module.expired(); });
+        }
+    }
+    context.last = context.modules[module->id].get();
+    return context.last;
+}
+
+void Engine::clear() {
+    std::lock_guard lock(mutex_);
+    modules_.clear();
+    generation_.fetch_add(1, std::memory_order_release);
+}
+
+// ---------------------------------------------------------------- run
+
+Expected<void> Engine::run(const bytecode::ModuleRef& module, std::int32_t function, std::span<const Value> arguments,
+                           std::vector<Value>& results, const CallOptions& call, Trace* trace) {
+    if (function < 0 || static_cast<std::size_t>(function) >= module->functions.size()) {
+        return Diagnostic(DiagnosticId::kUnknownName).operand("function").found(std::to_string(function));
+    }
+    ThreadContext& context = this->context();
+    const std::size_t expected = module->functions[static_cast<std::size_t>(function)].params.size();
+    if (arguments.size() != expected) {
+        context.shard->failed_calls.add();
+        return Diagnostic(DiagnosticId::kWrongArgumentCount)
+            .function(module->functions[static_cast<std::size_t>(function)].name)
+            .found(std::to_string(arguments.size()) + " arguments")
+            .expected(std::to_string(expected));
+    }
+    context.shard->calls.add();
+    Run run{module, thread_module(context, module), context, call, {}, trace};
+    run.stop.interrupts = &interrupts_;
+    run.stop.seen = interrupts_.load(std::memory_order_relaxed);
+    run.stop.call = &call;
+    struct Depth {
+        std::uint32_t& depth;
+        explicit Depth(std::uint32_t& d) : depth(d) { ++depth; }
+        ~Depth() { --depth; }
+    } depth(context.run_depth);
+    auto done = call_function(run, function, arguments, results);
+    if (!done) context.shard->failed_calls.add();
+    return done;
+}
+
+Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<const Value> arguments,
+                                     std::vector<Value>& results) {
+    const bytecode::Function& f = run.module->functions[static_cast<std::size_t>(function)];
+    if (compiler_ == nullptr) {
+        auto checked = check_arguments(*run.module, f, arguments);
+        if (!checked) return std::move(checked).error();
+        Interpreter interpreter(*this, run, function);
+        interpreter.begin(arguments, "compile_off");
+        interpreter.bind(std::move(*checked));
+        return interpreter.run(results);
+    }
+    TapeResult tape;
+    std::string reason;
+    {
+        ScratchLease scratch(run.context);
+        const LiveValues live{arguments,
+                              {},
+                              static_cast<std::uint32_t>(f.locals.size()),
+                              run.thread_module->state->facts[static_cast<std::size_t>(function)].writes};
+        Found found;
+        look_up(run, function, 0, live, *scratch, found);
+        if (found.error != nullptr) return std::move(*found.error);
+        if (found.entry != nullptr && found.entry->executable != nullptr) {
+            TapeContext tape_context{&run.context.cache,
+                                     &run.context.arena,
+                                     &run.context.workspace,
+                                     run.context.shard.get(),
+                                     run.module.get(),
+                                     function,
+                                     &run.call,
+                                     &run.stop};
+            run_tape(*found.entry, live, *scratch, tape_context, results, tape);
+            if (tape.end != TapeEnd::kRefused) run.context.shard->compiled_ops.add(found.entry->executable->op_count);
+            if (tape.end == TapeEnd::kReturned) return {};
+            if (tape.end == TapeEnd::kFailed) return std::move(*tape.error);
+            if (tape.end == TapeEnd::kExited) {
+                run.context.shard->region_exits.add();
+                reason = *tape.reason;
+            }
+        } else if (found.entry != nullptr) {
+            reason = found.entry->reason;
+        }
+    }
+    Interpreter interpreter(*this, run, function);
+    interpreter.begin(arguments, reason);
+    if (tape.end == TapeEnd::kExited)
+        interpreter.resume(std::move(tape), 0);
+    else if (tape.end == TapeEnd::kRefused)
+        interpreter.suspend(tape.refused_bytes);
+    else
+        interpreter.skip_first_look_up();
+    return interpreter.run(results);
+}
+
+// ---------------------------------------------------------------- ladder
+
+void Engine::look_up(Run& run, std::int32_t function, std::int32_t pc, const LiveValues& live, Scratch& scratch,
+                     Found& found) {
+    runtime::Shard& shard = *run.context.shard;
+    ThreadEntryPoint& point = run.thread_module->point(function, pc);
+    const bool sampled = shard.sample();
+    const std::uint64_t start = sampled ? runtime::now_ns() : 0;
+    if (!build_key(live, scratch.key)) {
+        found.error = std::make_unique<Diagnostic>(located(
+            Diagnostic(DiagnosticId::kMissingArgument).found("a tensor without memory"), *run.module, function, pc));
+        return;
+    }
+    if (Entry* entry = point.exact.find(scratch.key)) {
+        found.entry = entry;
+        if (entry->executable == nullptr) return;
+        shard.exact.hits.add();
+        entry->record->hits.fetch_add(1, std::memory_order_relaxed);
+        if (sampled) {
+            shard.exact.samples.add();
+            shard.exact.sampled_ns.add(elapsed(start));
+            entry->last_used.store(clock_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
+        }
+        if (run.trace != nullptr) {
+            run.trace->add("match guards", entry->executable->function + "@" + std::to_string(pc) + ": exact hit");
+            run.trace->executables.push_back(entry->executable);
+        }
+        return;
+    }
+    const Snapshot& snapshot = point.current();
+    if (const SignatureGroup* group = snapshot.find(scratch.key)) {
+        std::uint32_t failed = 0;
+        if (Entry* entry = match_symbolic(*group, scratch.key, run.context.guard_frame, &failed)) {
+            for (const EntryRef& candidate : group->entries) {
+                if (candidate.get() == entry) found.hold = candidate;
+            }
+            found.entry = entry;
+            point.exact.insert(scratch.key, found.hold, options_.exact_capacity);
+            entry->last_used.store(clock_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
+            if (entry->executable == nullptr) return;
+            entry->record->hits.fetch_add(1, std::memory_order_relaxed);
+            if (options_.exact_only) {  // another thread compiled this very shape
+                shard.exact.hits.add();
+                return;
+            }
+            shard.exact.misses.add();
+            shard.symbolic.hits.add();
+            if (sampled) {
+                shard.symbolic.samples.add();
+                shard.symbolic.sampled_ns.add(elapsed(start));
+            }
+            if (run.trace != nullptr) {
+                run.trace->add("match guards", entry->executable->function + "@" + std::to_string(pc) +
+                                                   ": exact miss, symbolic hit, guards " + entry->record->stats.guards);
+                run.trace->executables.push_back(entry->executable);
+            }
+            return;
+        }
+    }
+    miss(run, point, live, scratch, found);
+}
+
+void Engine::miss(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scratch& scratch, Found& found) {
+    EntryPoint& shared = *point.shared;
+    const bytecode::Function& function = run.module->functions[static_cast<std::size_t>(shared.function)];
+    const std::string place = function.name + "@" + std::to_string(shared.pc);
+    if (shared.pc == 0 && live.stack.empty() && live.locals.size() == function.params.size()) {
+        auto checked = check_arguments(*run.module, function, live.locals);
+        if (!checked) {
+            found.error = std::make_unique<Diagnostic>(std::move(checked).error());
+            return;
+        }
+    }
+    const std::vector<std::uint64_t> words(scratch.key.signature.data(),
+                                           scratch.key.signature.data() + scratch.key.signature.size());
+    std::uint32_t failed = 0;
+    bool known = false;
+    for (;;) {
+        std::unique_lock lock(shared.mutex);
+        failed = 0;
+        const SignatureGroup* group = shared.snapshot->find(scratch.key);
+        known = group != nullptr;
+        if (group != nullptr) {
+            if (Entry* entry = match_symbolic(*group, scratch.key, run.context.guard_frame, &failed)) {
+                // Another thread was first.
+                for (const EntryRef& candidate : group->entries) {
+                    if (candidate.get() == entry) found.hold = candidate;
+                }
+                lock.unlock();
+                found.entry = entry;
+                point.exact.insert(scratch.key, found.hold, options_.exact_capacity);
+                if (entry->executable == nullptr) return;
+                entry->record->hits.fetch_add(1, std::memory_order_relaxed);
+                run.context.shard->exact.misses.add();
+                run.context.shard->symbolic.hits.add();
+                return;
+            }
+        }
+        const auto busy = std::find(shared.in_flight.begin(), shared.in_flight.end(), words);
+        if (busy == shared.in_flight.end()) {
+            shared.in_flight.push_back(words);
+            break;
+        }
+        shared.done.wait(lock);
+    }
+    struct Landing {  // wakes the others, whatever happens
+        EntryPoint& point;
+        const std::vector<std::uint64_t>& words;
+        ~Landing() {
+            {
+                std::lock_guard lock(point.mutex);
+                std::erase(point.in_flight, words);
+            }
+            point.done.notify_all();
+        }
+    } landing{shared, words};
+
+    run.context.shard->exact.misses.add();
+    if (!options_.exact_only) run.context.shard->symbolic.misses.add();
+    std::string why;
+    if (!known)
+        why = "new signature";
+    else if (options_.exact_only)
+        why = "new shape, exact-only";
+    else
+        why = "guards of " + std::to_string(failed) + (failed == 1 ? " entry" : " entries") + " do not hold";
+    // Two entries of one signature failed: guards that were proposed from one call's sizes split the family.
+    const bool generalise = !options_.exact_only && failed >= 2;
+    if (known && !options_.exact_only) {
+        Event event;
+        event.kind = generalise ? "generalise" : "guard_miss";
+        event.function = function.name;
+        event.line = function.line_at(shared.pc);
+        event.text = place + ": " + why;
+        telemetry_->record_event(std::move(event));
+    }
+    if (run.trace != nullptr)
+        run.trace->add("match guards",
+                       place + ": exact miss, symbolic miss (" + why + ")" + (generalise ? ", generalise" : ""));
+    compile(run, point, live, scratch, generalise, why, found);
+}
+
+void Engine::compile(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scratch& scratch, bool generalise,
+                     const std::string& why, Found& found) {
+    EntryPoint& shared = *point.shared;
+    const bytecode::Function& function = run.module->functions[static_cast<std::size_t>(shared.function)];
+    const std::int32_t line = function.line_at(shared.pc);
+    const std::string place = function.name + "@" + std::to_string(shared.pc);
+    const executable::Signature signature = make_signature(live);
+    CompileRequest request;
+    request.module = run.module;
+    request.function = shared.function;
+    request.pc = shared.pc;
+    request.signature = &signature;
+    request.frame = scratch.key.frame.span();
+    request.exact_only = options_.exact_only;
+    request.generalise = generalise;
+    if (run.trace != nullptr) run.trace->add("symbolise", place + ": " + executable::to_string(signature));
+
+    const std::uint64_t start = runtime::now_ns();
+    auto compiled = compiler_->compile(request);
+    const double seconds = static_cast<double>(runtime::now_ns() - start) * 1e-9;
+
+    auto entry = std::make_shared<Entry>();
+    entry->signature_words.assign(scratch.key.signature.data(),
+                                  scratch.key.signature.data() + scratch.key.signature.size());
+    entry->signature_hash = scratch.key.signature_hash;
+    entry->last_used.store(clock_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
+    found.hold = entry;
+    found.entry = entry.get();
+    if (!compiled) {
+        const Diagnostic& error = compiled.error();
+        entry->reason = error.id() == DiagnosticId::kOpNotCompiled
+                            ? (error.found().empty() ? "not_compiled" : error.found())
+                            : "compile_failed " + error.code();
+        // What a user's sizes caused says nothing about other sizes.
+        entry->whole_signature = !options_.exact_only && error.kind() != DiagnosticKind::kUserError;
+        telemetry_->record_failed_compile(function.name, line, place + ": " + error.to_string(), seconds);
+        if (run.trace != nullptr) run.trace->add("specialise", place + ": interpreted, " + error.to_string());
+        if (entry->whole_signature) shared.add(entry, options_.entry_capacity);
+        point.exact.insert(scratch.key, found.hold, options_.exact_capacity);
+        return;
+    }
+    entry->executable = std::move(*compiled);
+    const executable::Executable& e = *entry->executable;
+    entry->prepare(*run.module);
+    entry->record = std::make_shared<runtime::EntryRecord>();
+    EntryStats& stats = entry->record->stats;
+    stats.function = function.name;
+    stats.pc = shared.pc;
+    stats.line = line;
+    stats.signature = executable::to_string(signature);
+    stats.guards = e.guard_texts.empty() ? "true" : support::join(e.guard_texts, " and ");
+    stats.reason = why;
+    stats.compile_seconds = seconds;
+    stats.kernels = static_cast<std::uint32_t>(e.launches.size());
+    stats.ops = e.op_count;
+    if (describe_ != nullptr) describe_(describe_context_, e, stats);
+    telemetry_->record_compile(entry->record);
+
+    std::int64_t* frame = run.context.guard_frame.ensure(e.frame_slots + 1);
+    std::copy_n(scratch.key.frame.data(), scratch.key.frame.size(), frame);
+    if (!executable::guards_hold(e, frame)) {
+        // The guards refuse the very call that they were made for. The code is never reached by it.
+        telemetry_->record_failed_compile(function.name, line, place + ": the new entry's guards refuse its own call",
+                                          0);
+        auto refused = std::make_shared<Entry>();
+        refused->signature_words = entry->signature_words;
+        refused->signature_hash = entry->signature_hash;
+        refused->reason = "guards_refused";
+        refused->whole_signature = false;
+        found.hold = refused;
+        found.entry = refused.get();
+        point.exact.insert(scratch.key, refused, options_.exact_capacity);
+        return;
+    }
+    if (const EntryRef evicted = shared.add(entry, options_.entry_capacity)) {
+        telemetry_->record_eviction(function.name, line,
+                                    place + ": " + std::to_string(options_.entry_capacity) +
+                                        " entries of one signature; the least recently used is dropped");
+    }
+    point.exact.insert(scratch.key, entry, options_.exact_capacity);
+    if (run.trace != nullptr) {
+        run.trace->add("register", place + ": guards " + stats.guards + ", " + std::to_string(stats.kernels) +
+                                       " launches, " + std::to_string(stats.ops) + " ops");
+        run.trace->executables.push_back(entry->executable);
+    }
+}
+
+}  // namespace flexor::vm

@@ -1,0 +1,114 @@
+#pragma once
+// The virtual machine: interprets to a safe point, asks the ladder, runs the tape it gives, goes on at the exit's pc.
+//
+// Laws
+//  E1  Nothing is executed twice: a region either runs from its safe point or leaves no trace (tape law T2).
+//  E2  What runs outside regions is recorded with its reason.
+//  E3  A region that cannot be compiled costs one interpreted instruction; the next pc is tried as a safe point.
+//  E4  No lock is held while a host function runs.
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "flexor/call_options.h"
+#include "vm/arguments.h"
+#include "vm/compile_interface.h"
+#include "vm/context.h"
+#include "vm/hooks.h"
+
+namespace flexor::vm {
+
+struct EngineOptions {
+    bool exact_only = false;
+    std::uint32_t exact_capacity = 512;
+    std::uint32_t entry_capacity = 64;
+    std::uint32_t max_call_depth = 1000;
+};
+
+// What happened in one call, for `explain`: one line per event, in order, and the regions met.
+struct Trace {
+    struct Line {
+        std::string phase;  // "load", "symbolise", "match guards", "specialise", "generate", "register", "run"
+        std::string text;
+    };
+    std::vector<Line> lines;
+    std::vector<std::shared_ptr<const executable::Executable>> executables;
+    void add(std::string phase, std::string text) { lines.push_back({std::move(phase), std::move(text)}); }
+};
+
+// What the engine tells the compiler's owner about a compilation, to be completed by it.
+using DescribeEntry = void (*)(void* context, const executable::Executable& executable, EntryStats& stats);
+
+class Engine {
+public:
+    // `compiler` may be null: everything is interpreted. It, `telemetry` and `hooks` outlive the engine.
+    Engine(const EngineOptions& options, Compiler* compiler, std::shared_ptr<runtime::Pool> pool,
+           runtime::Telemetry* telemetry, const Hooks* hooks);
+    ~Engine();
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    // Results are appended to `results`.
+    Expected<void> run(const bytecode::ModuleRef& module, std::int32_t function, std::span<const Value> arguments,
+                       std::vector<Value>& results, const CallOptions& call, Trace* trace = nullptr);
+
+    void interrupt() noexcept { interrupts_.fetch_add(1, std::memory_order_relaxed); }
+    void clear();  // drops all entries
+    // Completes the record of a new entry (times, kernels built).
+    void set_describe(DescribeEntry describe, void* context) {
+        describe_ = describe;
+        describe_context_ = context;
+    }
+
+private:
+    friend class Interpreter;
+    struct ThreadSlots;
+    struct Run {
+        const bytecode::ModuleRef& module;
+        ThreadModule* thread_module;
+        ThreadContext& context;
+        const CallOptions& call;
+        StopCheck stop;
+        Trace* trace;
+    };
+    struct Found {
+        Entry* entry = nullptr;  // null with `error` empty: interpret
+        EntryRef hold;           // keeps an entry alive that no table of this thread holds
+        std::unique_ptr<Diagnostic> error;
+    };
+
+    ThreadContext& context();
+    ThreadModule* thread_module(ThreadContext& context, const bytecode::ModuleRef& module);
+    std::shared_ptr<ModuleState> module_state(const bytecode::ModuleRef& module);
+
+    // Runs one function: by its entry region if there is one, interpreting what is left.
+    Expected<void> call_function(Run& run, std::int32_t function, std::span<const Value> arguments,
+                                 std::vector<Value>& results);
+
+    void look_up(Run& run, std::int32_t function, std::int32_t pc, const LiveValues& live, Scratch& scratch,
+                 Found& found);
+    void miss(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scratch& scratch, Found& found);
+    void compile(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scratch& scratch, bool generalise,
+                 const std::string& why, Found& found);
+
+    EngineOptions options_;
+    Compiler* compiler_;
+    std::shared_ptr<runtime::Pool> pool_;
+    runtime::Telemetry* telemetry_;
+    const Hooks* hooks_;
+    DescribeEntry describe_ = nullptr;
+    void* describe_context_ = nullptr;
+    std::uint64_t id_;
+    std::atomic<std::uint64_t> interrupts_{0};
+    std::atomic<std::uint64_t> generation_{0};
+    std::atomic<std::uint64_t> clock_{0};  // of Entry::last_used
+    std::mutex mutex_;
+    std::vector<std::shared_ptr<ThreadContext>> contexts_;
+    std::unordered_map<std::uint64_t, std::shared_ptr<ModuleState>> modules_;
+};
+
+}  // namespace flexor::vm

@@ -1,0 +1,166 @@
+#include "vm/ladder.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace flexor::vm {
+
+namespace {
+
+bool same_words(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b) {
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(std::uint64_t)) == 0;
+}
+
+}  // namespace
+
+const SignatureGroup* Snapshot::find(const LiveKey& key) const {
+    for (const SignatureGroup& group : groups) {
+        if (group.hash == key.signature_hash && same_words(group.words, key.signature.span())) return &group;
+    }
+    return nullptr;
+}
+
+EntryRef EntryPoint::add(EntryRef entry, std::size_t capacity) {
+    std::lock_guard lock(mutex);
+    auto next = std::make_shared<Snapshot>(*snapshot);
+    SignatureGroup* group = nullptr;
+    for (SignatureGroup& candidate : next->groups) {
+        if (candidate.hash == entry->signature_hash && same_words(candidate.words, entry->signature_words))
+            group = &candidate;
+    }
+    if (group == nullptr) {
+        group = &next->groups.emplace_back();
+        group->hash = entry->signature_hash;
+        group->words = entry->signature_words;
+    }
+    EntryRef evicted;
+    if (capacity > 0 && group->entries.size() >= capacity) {
+        const auto oldest =
+            std::min_element(group->entries.begin(), group->entries.end(), [](const EntryRef& a, const EntryRef& b) {
+                return a->last_used.load(std::memory_order_relaxed) < b->last_used.load(std::memory_order_relaxed);
+            });
+        evicted = *oldest;
+        evicted->dropped.store(true, std::memory_order_release);
+        group->entries.erase(oldest);
+    }
+    group->entries.push_back(std::move(entry));
+    snapshot = std::move(next);
+    version.fetch_add(1, std::memory_order_release);
+    return evicted;
+}
+
+void ThreadEntryPoint::refresh() {
+    // The version is read first: a snapshot that is newer than it is fetched once more at the next look-up.
+    version = shared->version.load(std::memory_order_acquire);
+    snapshot = shared->read();
+}
+
+bool ExactTable::matches(const Record& record, const LiveKey& key) {
+    if (record.signature_size != key.signature.size() || record.frame_size != key.frame.size()) return false;
+    const std::int64_t* words = record.words.get();
+    if (std::memcmp(words, key.signature.data(), record.signature_size * sizeof(std::int64_t)) != 0) return false;
+    words += record.signature_size;
+    if (record.float_count == 0)
+        return std::memcmp(words, key.frame.data(), record.frame_size * sizeof(std::int64_t)) == 0;
+    // Equal signatures have their floats in the same slots.
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < record.frame_size; ++i) {
+        if (next < key.floats.size() && key.floats[next] == i) {
+            ++next;
+            continue;
+        }
+        if (words[i] != key.frame[i]) return false;
+    }
+    return true;
+}
+
+Entry* ExactTable::find(const LiveKey& key) {
+    if (records_.empty()) return nullptr;
+    const std::size_t sets = records_.size() / kWays;
+    Record* set = &records_[(key.exact_hash & (sets - 1)) * kWays];
+    for (std::size_t way = 0; way < kWays; ++way) {
+        Record& record = set[way];
+        if (record.hash != key.exact_hash || record.entry == nullptr || !matches(record, key)) continue;
+        if (record.entry->dropped.load(std::memory_order_relaxed)) {
+            record = Record();
+            --used_;
+            return nullptr;
+        }
+        record.stamp = ++clock_;
+        return record.entry.get();
+    }
+    return nullptr;
+}
+
+void ExactTable::insert(const LiveKey& key, EntryRef entry, std::size_t capacity) {
+    if (capacity == 0) return;
+    if (records_.empty()) records_.resize(2 * kWays);
+    Record* victim = nullptr;
+    for (;;) {
+        const std::size_t sets = records_.size() / kWays;
+        Record* set = &records_[(key.exact_hash & (sets - 1)) * kWays];
+        victim = set;
+        for (std::size_t way = 0; way < kWays; ++way) {
+            if (set[way].entry == nullptr) {
+                victim = &set[way];
+                break;
+            }
+            if (set[way].stamp < victim->stamp) victim = &set[way];
+        }
+        if (victim->entry == nullptr || records_.size() * 2 > std::max(capacity, kWays)) break;
+        grow();
+    }
+    if (victim->entry == nullptr) ++used_;
+    victim->hash = key.exact_hash;
+    victim->stamp = ++clock_;
+    victim->entry = std::move(entry);
+    victim->signature_size = static_cast<std::uint32_t>(key.signature.size());
+    victim->frame_size = static_cast<std::uint32_t>(key.frame.size());
+    victim->float_count = static_cast<std::uint32_t>(key.floats.size());
+    victim->words.reset(new std::int64_t[key.signature.size() + key.frame.size() + 1]);
+    std::memcpy(victim->words.get(), key.signature.data(), key.signature.size() * sizeof(std::int64_t));
+    if (key.frame.size() > 0)
+        std::memcpy(victim->words.get() + key.signature.size(), key.frame.data(),
+                    key.frame.size() * sizeof(std::int64_t));
+}
+
+void ExactTable::grow() {
+    std::vector<Record> old = std::exchange(records_, {});
+    records_.resize(old.size() * 2);
+    used_ = 0;
+    const std::size_t sets = records_.size() / kWays;
+    for (Record& record : old) {
+        if (record.entry == nullptr) continue;
+        Record* set = &records_[(record.hash & (sets - 1)) * kWays];
+        for (std::size_t way = 0; way < kWays; ++way) {
+            if (set[way].entry != nullptr) continue;
+            set[way] = std::move(record);
+            ++used_;
+            break;
+        }
+    }
+}
+
+void ExactTable::clear() {
+    records_.clear();
+    used_ = 0;
+}
+
+Entry* match_symbolic(const SignatureGroup& group, const LiveKey& key, Words<std::int64_t>& scratch,
+                      std::uint32_t* failed) {
+    for (const EntryRef& entry : group.entries) {
+        if (entry->executable == nullptr) {
+            if (entry->whole_signature) return entry.get();
+            continue;
+        }
+        const executable::Executable& executable = *entry->executable;
+        if (executable.guards.empty()) return entry.get();
+        std::int64_t* frame = scratch.ensure(executable.frame_slots + 1);
+        std::memcpy(frame, key.frame.data(), key.frame.size() * sizeof(std::int64_t));
+        if (executable::guards_hold(executable, frame)) return entry.get();
+        ++*failed;
+    }
+    return nullptr;
+}
+
+}  // namespace flexor::vm

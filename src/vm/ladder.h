@@ -1,0 +1,95 @@
+#pragma once
+// The guard ladder of one safe point: (function, pc) -> signature -> exact record -> symbolic guards -> compile.
+//
+// Laws
+//  G1  A hit takes no lock: exact records belong to the thread, the list of entries is an immutable snapshot that a
+//      thread fetches again when its version has changed.
+//  G2  One compilation per signature at a time; threads that miss the same one wait for it.
+//  G3  An exact record is dropped with its entry.
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "vm/compile_interface.h"
+#include "vm/entry.h"
+#include "vm/live.h"
+
+namespace flexor::vm {
+
+// The entries of one signature, in order of registration.
+struct SignatureGroup {
+    std::uint64_t hash = 0;
+    std::vector<std::uint64_t> words;
+    std::vector<EntryRef> entries;
+};
+
+// Immutable once published.
+struct Snapshot {
+    std::vector<SignatureGroup> groups;  // few; looked up by hash
+    const SignatureGroup* find(const LiveKey& key) const;
+};
+
+// Shared by all threads.
+struct EntryPoint {
+    std::int32_t function = 0;
+    std::int32_t pc = 0;
+    std::atomic<std::uint64_t> version{1};
+    std::mutex mutex;
+    std::condition_variable done;
+    std::shared_ptr<const Snapshot> snapshot = std::make_shared<Snapshot>();
+    std::vector<std::vector<std::uint64_t>> in_flight;  // signatures that are being compiled
+
+    std::shared_ptr<const Snapshot> read() {
+        std::lock_guard lock(mutex);
+        return snapshot;
+    }
+    // Adds an entry; beyond `capacity` entries of its signature the least recently used goes and is returned.
+    EntryRef add(EntryRef entry, std::size_t capacity);
+};
+
+// Exact keys of one thread: set-associative, least recently used goes.
+class ExactTable {
+public:
+    // Null: not there. A record of a dropped entry is removed.
+    Entry* find(const LiveKey& key);
+    void insert(const LiveKey& key, EntryRef entry, std::size_t capacity);
+    void clear();
+    std::size_t size() const { return used_; }
+
+private:
+    static constexpr std::size_t kWays = 4;
+    struct Record {
+        std::uint64_t hash = 0;
+        std::uint64_t stamp = 0;
+        EntryRef entry;
+        std::unique_ptr<std::int64_t[]> words;  // signature, frame, float slots
+        std::uint32_t signature_size = 0, frame_size = 0, float_count = 0;
+    };
+    static bool matches(const Record& record, const LiveKey& key);
+    void grow();
+    std::vector<Record> records_;  // kWays per set, a power of two of sets
+    std::size_t used_ = 0;
+    std::uint64_t clock_ = 0;
+};
+
+// One safe point as one thread sees it.
+struct ThreadEntryPoint {
+    EntryPoint* shared = nullptr;
+    std::uint64_t version = 0;
+    std::shared_ptr<const Snapshot> snapshot;
+    ExactTable exact;
+
+    const Snapshot& current() {
+        if (version != shared->version.load(std::memory_order_acquire)) refresh();
+        return *snapshot;
+    }
+    void refresh();
+};
+
+// The entry of the group whose guards hold for the frame; `scratch` is overwritten. Null: none. `failed` counts the
+// entries with code that do not apply.
+Entry* match_symbolic(const SignatureGroup& group, const LiveKey& key, Words<std::int64_t>& scratch,
+                      std::uint32_t* failed);
+
+}  // namespace flexor::vm

@@ -1,0 +1,250 @@
+#include "vm/op_call.h"
+
+#include <cstring>
+
+#include "support/check.h"
+#include "support/diagnostic.h"
+#include "support/text.h"
+
+namespace flexor::vm {
+
+using ops::ArgType;
+using types::Attrs;
+using types::AttrValue;
+using types::Dim;
+using types::DimList;
+using types::OperandRef;
+using types::Strength;
+
+namespace {
+
+Tensor scalar_tensor(const Value& value) {
+    if (value.is_bool()) {
+        Tensor tensor = Tensor::empty(DType::kBool, {});
+        *tensor.data_as<std::uint8_t>() = value.boolean() ? 1 : 0;
+        return tensor;
+    }
+    if (value.is_int()) {
+        Tensor tensor = Tensor::empty(DType::kI64, {});
+        *tensor.data_as<std::int64_t>() = value.integer();
+        return tensor;
+    }
+    Tensor tensor = Tensor::empty(DType::kF64, {});
+    *tensor.data_as<double>() = value.real();
+    return tensor;
+}
+
+Expected<AttrValue> attribute_from(const Value& value, std::string_view name) {
+    if (value.is_none()) return AttrValue{};
+    if (value.is_bool()) return AttrValue{value.boolean()};
+    if (value.is_int()) return AttrValue{Dim(value.integer())};
+    if (value.is_float()) return AttrValue{value.real()};
+    if (value.is_string()) return AttrValue{value.text()};
+    if (value.is_list()) {
+        DimList list;
+        for (const Value& element : value.elements()) {
+            if (!element.is_int() && !element.is_bool()) {
+                return Diagnostic(DiagnosticId::kBadAttribute)
+                    .operand(std::string(name))
+                    .found(value.describe())
+                    .expected("a list of integers");
+            }
+            list.emplace_back(element.integer());
+        }
+        return AttrValue{std::move(list)};
+    }
+    return Diagnostic(DiagnosticId::kBadAttribute)
+        .operand(std::string(name))
+        .found(value.describe())
+        .expected("a scalar, a string or a list of integers");
+}
+
+// Attributes with every operand reference and symbol replaced by its value.
+class AttributeResolver {
+public:
+    AttributeResolver(std::span<const Value> operands, const SymbolSource& symbols)
+        : operands_(operands), used_(operands.size(), false), symbols_(symbols) {}
+
+    Expected<Attrs> run(const bytecode::CallSite& site) {
+        Attrs out;
+        for (const auto& [name, value] : site.attrs.items()) {
+            if (const auto* reference = std::get_if<OperandRef>(&value)) {
+                if (reference->index >= operands_.size()) {
+                    return Diagnostic(DiagnosticId::kBadAttribute)
+                        .operand(name)
+                        .found("operand " + std::to_string(reference->index))
+                        .expected("one of " + std::to_string(operands_.size()));
+                }
+                used_[reference->index] = true;
+                FLEXOR_ASSIGN(AttrValue resolved, attribute_from(operands_[reference->index], name));
+                out.set(name, std::move(resolved));
+            } else if (const auto* dim = std::get_if<Dim>(&value)) {
+                FLEXOR_ASSIGN(Dim constant, evaluate(*dim, name));
+                out.set(name, constant);
+            } else if (const auto* list = std::get_if<DimList>(&value)) {
+                DimList constants;
+                for (const Dim& element : *list) {
+                    FLEXOR_ASSIGN(Dim constant, evaluate(element, name));
+                    constants.push_back(constant);
+                }
+                out.set(name, std::move(constants));
+            } else {
+                out.set(name, value);
+            }
+        }
+        return ops::check_attrs(*site.definition, out);
+    }
+
+    bool is_attribute(std::size_t operand) const { return used_[operand]; }
+
+private:
+    Expected<Dim> evaluate(const Dim& dim, const std::string& name) const {
+        if (dim.is_constant()) return dim;
+        FLEXOR_ASSIGN(const SymbolValues* values, symbols_());
+        const auto value = values->evaluate(dim);
+        if (!value) {
+            return Diagnostic(DiagnosticId::kSizeOverflow)
+                .operand(name)
+                .found(dim.to_string([](types::SymbolId id) { return "symbol " + std::to_string(id); }))
+                .expected("symbols that the arguments bind and a result that fits in 64 bits");
+        }
+        return Dim(*value);
+    }
+
+    std::span<const Value> operands_;
+    std::vector<bool> used_;
+    const SymbolSource& symbols_;
+};
+
+Expected<void> add_operand(const Value& value, std::vector<ArgType>& args, std::vector<Tensor>& inputs,
+                           std::vector<Strength>& strengths) {
+    ArgType arg;
+    if (value.is_none()) {
+        arg.present = false;
+        inputs.emplace_back();
+    } else if (value.is_scalar()) {
+        inputs.push_back(scalar_tensor(value));
+        arg.type.dtype = inputs.back().dtype();
+        arg.strength = Strength::kScalar;
+    } else if (value.is_tensor()) {
+        const Tensor& tensor = value.tensor();
+        arg.type.dtype = tensor.dtype();
+        arg.type.device = tensor.device();
+        for (const std::int64_t size : tensor.sizes()) arg.type.sizes.emplace_back(size);
+        for (const std::int64_t stride : tensor.strides()) arg.type.strides.emplace_back(stride);
+        arg.strength = tensor.rank() == 0 ? Strength::kZeroDim : Strength::kTensor;
+        inputs.push_back(tensor);
+    } else if (value.is_list()) {
+        for (const Value& element : value.elements()) FLEXOR_TRY(add_operand(element, args, inputs, strengths));
+        return {};
+    } else {
+        return Diagnostic(DiagnosticId::kValueKindMismatch)
+            .found(value.describe())
+            .expected("a tensor, a scalar, none or a list of tensors");
+    }
+    strengths.push_back(arg.strength);
+    args.push_back(std::move(arg));
+    return {};
+}
+
+std::string shape_text(const types::TensorType& type) {
+    return types::to_string(type, [](types::SymbolId id) { return "s" + std::to_string(id); });
+}
+
+// Memory of a fresh result with its strides, which are dense.
+Expected<Tensor> allocate(const types::TensorType& type, std::size_t index, runtime::Pool& pool) {
+    std::vector<std::int64_t> sizes, strides;
+    std::int64_t count = 1;
+    bool overflow = false;
+    for (std::size_t i = 0; i < type.sizes.size(); ++i) {
+        if (!type.sizes[i].is_constant() || !type.strides[i].is_constant()) {
+            return Diagnostic(DiagnosticId::kOpNotCompiled)
+                .operand("result " + std::to_string(index))
+                .found(shape_text(type))
+                .expected("sizes that do not depend on data");
+        }
+        sizes.push_back(type.sizes[i].constant());
+        strides.push_back(type.strides[i].constant());
+        overflow |= __builtin_mul_overflow(count, sizes.back(), &count);
+    }
+    std::int64_t bytes = 0;
+    overflow |= __builtin_mul_overflow(count, static_cast<std::int64_t>(dtype_size(type.dtype)), &bytes);
+    if (overflow) {
+        return Diagnostic(DiagnosticId::kSizeOverflow)
+            .operand("result " + std::to_string(index))
+            .found(shape_text(type))
+            .expected("a size in bytes that fits in 64 bits");
+    }
+    const std::int64_t flat[1] = {count};
+    Tensor memory = pool.empty(type.dtype, flat);
+    if (!memory.defined()) {
+        const auto& limits = pool.options();
+        const bool limited = limits.hard_limit != 0;
+        Diagnostic diagnostic(limited ? DiagnosticId::kHardMemoryLimit : DiagnosticId::kOutOfMemory);
+        diagnostic.operand("result " + std::to_string(index) + ": " + shape_text(type))
+            .found(support::text_from_bytes(static_cast<std::uint64_t>(bytes)) + " more beside " +
+                   support::text_from_bytes(pool.gauges().live_bytes) + " in use");
+        if (limited) {
+            diagnostic.expected("soft limit " + support::text_from_bytes(limits.soft_limit) + ", hard limit " +
+                                support::text_from_bytes(limits.hard_limit));
+        }
+        return diagnostic;
+    }
+    return memory.view(memory.data(), type.dtype, sizes, strides);
+}
+
+Tensor view_of(const Tensor& base, const types::TensorType& type) {
+    std::vector<std::int64_t> sizes, strides;
+    for (const Dim& size : type.sizes) sizes.push_back(size.constant());
+    for (const Dim& stride : type.strides) strides.push_back(stride.constant());
+    auto* data =
+        static_cast<char*>(base.data()) + type.offset.constant() * static_cast<std::int64_t>(dtype_size(type.dtype));
+    return base.view(data, type.dtype, sizes, strides);
+}
+
+Expected<void> call(const bytecode::CallSite& site, std::span<const Value> operands, types::Promotion promotion,
+                    const SymbolSource& symbols, runtime::Pool& pool, std::vector<Value>& results) {
+    const ops::OpDef& op = *site.definition;
+    AttributeResolver resolver(operands, symbols);
+    FLEXOR_ASSIGN(const Attrs attrs, resolver.run(site));
+
+    std::vector<ArgType> args;
+    std::vector<Tensor> inputs;
+    std::vector<Strength> strengths;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+        if (!resolver.is_attribute(i)) FLEXOR_TRY(add_operand(operands[i], args, inputs, strengths));
+    }
+    types::ShapeEnv env;
+    std::vector<ops::Requirement> requirements;
+    FLEXOR_ASSIGN(const ops::Inferred inferred, ops::infer(op, args, attrs, env, requirements, promotion, false));
+
+    std::vector<Tensor> outputs;
+    outputs.reserve(inferred.results.size());
+    for (std::size_t i = 0; i < inferred.results.size(); ++i) {
+        const ops::ResultType& result = inferred.results[i];
+        if (result.view_of >= 0) {
+            outputs.push_back(view_of(inputs[static_cast<std::size_t>(result.view_of)], result.type));
+        } else {
+            FLEXOR_ASSIGN(Tensor fresh, allocate(result.type, i, pool));
+            outputs.push_back(std::move(fresh));
+        }
+    }
+    ops::ReferenceContext context{inputs, strengths, outputs, attrs, inferred.dtypes};
+    FLEXOR_TRY(op.reference.value(context));
+    for (Tensor& output : outputs) results.emplace_back(std::move(output));
+    return {};
+}
+
+}  // namespace
+
+Expected<void> call_op(const bytecode::CallSite& site, std::span<const Value> operands, types::Promotion promotion,
+                       const SymbolSource& symbols, runtime::Pool& pool, std::vector<Value>& results) {
+    FLEXOR_CHECK(site.definition != nullptr);
+    auto done = call(site, operands, promotion, symbols, pool, results);
+    if (done) return {};
+    Diagnostic error = std::move(done).error();
+    if (error.where().op.empty()) error.op(site.op);
+    return error;
+}
+
+}  // namespace flexor::vm
