@@ -1,0 +1,206 @@
+#include "driver/report.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <set>
+
+#include "executable/executable.h"
+#include "loopir/loopir.h"
+#include "support/diagnostic.h"
+#include "support/expected.h"
+#include "support/text.h"
+#include "types/half.h"
+
+namespace flexor::driver {
+
+namespace {
+
+std::string milliseconds(double seconds) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.2f ms", seconds * 1e3);
+    return text;
+}
+
+std::string padded(std::string text, std::size_t width) {
+    if (text.size() < width) text.append(width - text.size(), ' ');
+    return text;
+}
+
+std::string param_text(const bytecode::Module& module, const bytecode::ParamDecl& param) {
+    if (param.kind != bytecode::ParamKind::kTensor) return param.name;
+    std::string out = param.name + ": " + (param.any_dtype ? "any" : std::string(dtype_name(param.dtype))) + "[";
+    if (param.any_rank) return out + "...]";
+    for (std::size_t i = 0; i < param.dims.size(); ++i) {
+        if (i > 0) out += ",";
+        if (i < param.frozen.size() && param.frozen[i]) out += "FROZEN ";
+        out += param.dims[i].to_string([&](types::SymbolId id) { return module.symbols[id].name; });
+    }
+    return out + (param.optional ? "]?" : "]");
+}
+
+std::string indent(const std::string& text, const std::string& by) {
+    std::string out;
+    for (std::string_view line : support::split(text, '\n')) {
+        if (line.empty()) continue;
+        out += by;
+        out += line;
+        out += "\n";
+    }
+    return out;
+}
+
+std::string stage_line(const EntryStats& entry) {
+    return "specialise " + milliseconds(entry.specialize_seconds) + ", transform " +
+           milliseconds(entry.transform_seconds) + ", lower " + milliseconds(entry.lower_seconds) + ", generate " +
+           milliseconds(entry.codegen_seconds) + ", pack weights " + milliseconds(entry.pack_seconds) + ", in all " +
+           milliseconds(entry.compile_seconds) + "; " + std::to_string(entry.kernels_built) + " kernels built, " +
+           support::text_from_bytes(entry.code_bytes) + " of code";
+}
+
+std::string kernel_text(const executable::KernelSlot& kernel) {
+    std::string text = loopir::print(kernel.ir);
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    return text + "\n; reads " + std::to_string(kernel.traffic.reads) + ", intermediate writes " +
+           std::to_string(kernel.traffic.writes) + "\n";
+}
+
+}  // namespace
+
+std::string explain_text(const bytecode::Module& module, std::int32_t function, std::span<const Value> arguments,
+                         const vm::Trace& trace, const Stats& before, const Stats& after,
+                         const std::vector<Event>& events, const Diagnostic* error) {
+    const bytecode::Function& f = module.functions[static_cast<std::size_t>(function)];
+    std::string out;
+    const auto step = [&](std::string_view name, const std::string& text) {
+        out += padded(std::string(name), 14) + text + "\n";
+    };
+    std::size_t ops = f.sites.size();
+    step("load", "function " + f.name + "(" +
+                     support::join(f.params, ", ", [&](const auto& p) { return param_text(module, p); }) + "), " +
+                     std::to_string(f.code.size()) + " instructions, " + std::to_string(ops) + " ops, " +
+                     std::to_string(module.weights.size()) + " weights");
+    step("arguments", support::join(arguments, ", ", [](const Value& v) { return v.describe(); }));
+    for (const vm::Trace::Line& line : trace.lines) step(line.phase, line.text);
+
+    for (std::size_t i = before.entries.size(); i < after.entries.size(); ++i) {
+        const EntryStats& entry = after.entries[i];
+        step("generate", entry.function + "@" + std::to_string(entry.pc) + ": " + stage_line(entry));
+    }
+    std::vector<std::shared_ptr<const executable::Executable>> seen;
+    for (const auto& executable : trace.executables) {
+        if (std::find(seen.begin(), seen.end(), executable) == seen.end()) seen.push_back(executable);
+    }
+    for (const auto& executable : seen) {
+        for (const std::string& event : executable->events)
+            step("why", executable->function + "@" + std::to_string(executable->pc) + ": " + event);
+    }
+    const std::uint64_t compiled = after.compiled_ops - before.compiled_ops;
+    const std::uint64_t interpreted = after.interpreted_ops - before.interpreted_ops;
+    step("run", std::to_string(compiled) + " ops in compiled regions, " + std::to_string(interpreted) + " outside, " +
+                    std::to_string(after.kernel_launches - before.kernel_launches) + " launches, " +
+                    std::to_string(after.region_exits - before.region_exits) + " exits to the interpreter");
+    for (const FallbackRow& row : after.fallbacks) {
+        std::uint64_t earlier = 0;
+        for (const FallbackRow& old : before.fallbacks) {
+            if (old.op == row.op && old.reason == row.reason && old.function == row.function && old.line == row.line)
+                earlier = old.count;
+        }
+        if (row.count == earlier) continue;
+        step("fallback", row.function + " line " + std::to_string(row.line) + ": " + row.op + " " +
+                             std::to_string(row.count - earlier) + " times, " + row.reason);
+    }
+    for (const Event& event : events) {
+        if (event.seconds >= before.uptime_seconds &&
+            (event.kind == "pool_growth" || event.kind == "hard_limit" || event.kind == "over_soft_limit"))
+            step("memory", event.text);
+    }
+    if (error != nullptr) step("raised", error->to_string());
+
+    for (const auto& executable : seen) {
+        const std::string name = executable->function + "@" + std::to_string(executable->pc);
+        if (!executable->listing.empty()) out += "\nspecialised " + name + "\n" + indent(executable->listing, "  ");
+        out += "\nkernels of " + name + "\n";
+        for (const executable::KernelSlot& kernel : executable->kernels) out += indent(kernel_text(kernel), "  ");
+        out += "\n" + executable::print(*executable);
+    }
+    return out;
+}
+
+// ---------------------------------------------------------------- example arguments
+
+namespace {
+
+// A size that a symbol may have: 8, or what its range has nearest to it.
+std::int64_t pick(const types::Range& range, std::size_t index) {
+    const std::int64_t wanted = 8 + static_cast<std::int64_t>(index % 5);
+    return std::clamp(wanted, range.lo, std::max(range.lo, range.hi));
+}
+
+void fill(const Tensor& tensor) {
+    const std::int64_t count = tensor.numel();
+    for (std::int64_t i = 0; i < count; ++i) {
+        const double real = static_cast<double>((i * 7919 + 13) % 2003) / 1001.5 - 1.0;
+        const std::int64_t integer = (i * 7919 + 13) % 8;
+        switch (tensor.dtype()) {
+            case DType::kBool: tensor.data_as<std::uint8_t>()[i] = (integer & 1) != 0; break;
+            case DType::kU8: tensor.data_as<std::uint8_t>()[i] = static_cast<std::uint8_t>(integer); break;
+            case DType::kI8: tensor.data_as<std::int8_t>()[i] = static_cast<std::int8_t>(integer); break;
+            case DType::kI32: tensor.data_as<std::int32_t>()[i] = static_cast<std::int32_t>(integer); break;
+            case DType::kI64: tensor.data_as<std::int64_t>()[i] = integer; break;
+            case DType::kF16: tensor.data_as<std::uint16_t>()[i] = types::f16_from_f32(static_cast<float>(real)); break;
+            case DType::kBF16:
+                tensor.data_as<std::uint16_t>()[i] = types::bf16_from_f32(static_cast<float>(real));
+                break;
+            case DType::kF32: tensor.data_as<float>()[i] = static_cast<float>(real); break;
+            case DType::kF64: tensor.data_as<double>()[i] = real; break;
+        }
+    }
+}
+
+}  // namespace
+
+Expected<std::vector<Value>> example_arguments(const bytecode::Module& module, std::int32_t function) {
+    const bytecode::Function& f = module.functions[static_cast<std::size_t>(function)];
+    std::vector<std::int64_t> symbols;
+    for (std::size_t i = 0; i < module.symbols.size(); ++i) symbols.push_back(pick(module.symbols[i].range, i));
+    std::vector<Value> out;
+    for (const bytecode::ParamDecl& param : f.params) {
+        switch (param.kind) {
+            case bytecode::ParamKind::kInt: out.emplace_back(std::int64_t{1}); continue;
+            case bytecode::ParamKind::kFloat: out.emplace_back(1.0); continue;
+            case bytecode::ParamKind::kBool: out.emplace_back(true); continue;
+            case bytecode::ParamKind::kString: out.emplace_back(""); continue;
+            case bytecode::ParamKind::kTensor: break;
+            case bytecode::ParamKind::kAny:
+                return Diagnostic(DiagnosticId::kMissingArgument)
+                    .function(f.name)
+                    .operand(param.name)
+                    .expected("a declared type, or arguments given by the caller");
+        }
+        if (param.any_rank) {
+            return Diagnostic(DiagnosticId::kMissingArgument)
+                .function(f.name)
+                .operand(param.name)
+                .expected("a declared rank, or arguments given by the caller");
+        }
+        std::vector<std::int64_t> sizes;
+        for (const types::Dim& dim : param.dims) {
+            const types::Evaluated size = dim.evaluate(symbols);
+            if (size.status != types::EvalStatus::kOk || size.value < 0) {
+                return Diagnostic(DiagnosticId::kOutOfDeclaredRange)
+                    .function(f.name)
+                    .operand(param.name)
+                    .expected("sizes that the declared ranges allow; give arguments instead");
+            }
+            sizes.push_back(size.value);
+        }
+        Tensor tensor = Tensor::empty(param.any_dtype ? DType::kF32 : param.dtype, sizes);
+        if (!tensor.defined()) return Diagnostic(DiagnosticId::kOutOfMemory).operand(param.name);
+        fill(tensor);
+        out.emplace_back(std::move(tensor));
+    }
+    return out;
+}
+
+}  // namespace flexor::driver

@@ -1,0 +1,19 @@
+#pragma once
+// What `explain` prints, and arguments made up from declarations.
+#include <span>
+#include <string>
+#include <vector>
+
+#include "flexor/telemetry.h"
+#include "vm/engine.h"
+
+namespace flexor::driver {
+
+std::string explain_text(const bytecode::Module& module, std::int32_t function, std::span<const Value> arguments,
+                         const vm::Trace& trace, const Stats& before, const Stats& after,
+                         const std::vector<Event>& events, const Diagnostic* error);
+
+// Sizes inside the declared ranges, fixed contents.
+Expected<std::vector<Value>> example_arguments(const bytecode::Module& module, std::int32_t function);
+
+}  // namespace flexor::driver

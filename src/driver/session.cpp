@@ -1,0 +1,176 @@
+#include "flexor/session.h"
+
+#include "bytecode/public_module.h"
+#include "driver/pipeline.h"
+#include "driver/report.h"
+#include "runtime/pool.h"
+#include "runtime/thread_pool.h"
+#include "support/diagnostic.h"
+#include "support/expected.h"
+#include "support/text.h"
+#include "vm/engine.h"
+
+namespace flexor {
+
+namespace {
+
+void fill_pool_stats(const runtime::Pool& pool, PoolStats& stats) {
+    const runtime::PoolGauges gauges = pool.gauges();
+    stats.live_bytes = gauges.live_bytes;
+    stats.reserved_bytes = gauges.reserved_bytes;
+    stats.peak_live_bytes = gauges.peak_live_bytes;
+    stats.peak_reserved_bytes = gauges.peak_reserved_bytes;
+    stats.soft_limit = pool.options().soft_limit;
+    stats.hard_limit = pool.options().hard_limit;
+    stats.growth_events = gauges.growth_events;
+    stats.over_soft_events = gauges.over_soft_events;
+    stats.hard_limit_events = gauges.hard_limit_events;
+    stats.reuses = gauges.reuses;
+}
+
+Event pool_event(const runtime::PoolEvent& pool) {
+    Event event;
+    event.bytes = pool.bytes;
+    const std::string reserved = support::text_from_bytes(pool.reserved) + " reserved";
+    switch (pool.kind) {
+        case runtime::PoolEvent::Kind::kGrowth:
+            event.kind = "pool_growth";
+            event.text = "the pool grew by " + support::text_from_bytes(pool.bytes) + ", " + reserved;
+            break;
+        case runtime::PoolEvent::Kind::kOverSoft:
+            event.kind = "over_soft_limit";
+            event.text = "the pool passed its soft limit, " + reserved;
+            break;
+        case runtime::PoolEvent::Kind::kHardLimit:
+            event.kind = "hard_limit";
+            event.text = "the pool refused " + support::text_from_bytes(pool.bytes) + ", " + reserved;
+            break;
+    }
+    return event;
+}
+
+}  // namespace
+
+struct Session::Impl {
+    explicit Impl(const SessionOptions& given)
+        : options(given),
+          pool(runtime::Pool::create({given.soft_limit, given.hard_limit, given.poison})),
+          pipeline(&telemetry),
+          engine({given.exact_only, given.exact_capacity, given.entry_capacity, given.max_call_depth},
+                 given.compile && driver::Pipeline::available() ? &pipeline : nullptr, pool, &telemetry, &hooks) {
+        if (given.threads > 0) runtime::set_thread_count(given.threads);
+        engine.set_describe(
+            [](void* context, const executable::Executable& executable, EntryStats& stats) {
+                static_cast<driver::Pipeline*>(context)->describe(executable, stats);
+            },
+            &pipeline);
+        pool->set_listener([this](const runtime::PoolEvent& event) { telemetry.record_event(pool_event(event)); });
+    }
+    ~Impl() { pool->set_listener(nullptr); }
+
+    SessionOptions options;
+    runtime::Telemetry telemetry;
+    std::shared_ptr<runtime::Pool> pool;
+    vm::Hooks hooks;
+    driver::Pipeline pipeline;
+    vm::Engine engine;
+};
+
+Session::Session(SessionOptions options) : impl_(std::make_unique<Impl>(options)) {}
+Session::~Session() = default;
+
+Expected<std::vector<Value>> Session::run(const Module& module, std::span<const Value> arguments,
+                                          const CallOptions& call) {
+    return run_function(module, "main", arguments, call);
+}
+
+Expected<std::vector<Value>> Session::run(const Module& module, std::initializer_list<Value> arguments,
+                                          const CallOptions& call) {
+    return run_function(module, "main", {arguments.begin(), arguments.size()}, call);
+}
+
+Expected<std::vector<Value>> Session::run_function(const Module& module, std::string_view function,
+                                                   std::span<const Value> arguments, const CallOptions& call) {
+    const std::int32_t index = function_index(module, function);
+    if (index < 0) {
+        std::vector<std::string_view> names;
+        for (const bytecode::Function& f : bytecode::module_ref(module)->functions) names.emplace_back(f.name);
+        return Diagnostic(DiagnosticId::kUnknownName)
+            .operand("function")
+            .found(std::string(function))
+            .hint(support::near_miss_hint(function, names));
+    }
+    std::vector<Value> results;
+    FLEXOR_TRY(run_into(module, index, arguments, results, call));
+    return results;
+}
+
+Expected<void> Session::run_into(const Module& module, std::int32_t function, std::span<const Value> arguments,
+                                 std::vector<Value>& results, const CallOptions& call) {
+    results.clear();
+    return impl_->engine.run(bytecode::module_ref(module), function, arguments, results, call);
+}
+
+std::int32_t Session::function_index(const Module& module, std::string_view function) {
+    return bytecode::module_ref(module)->find_function(function);
+}
+
+void Session::bind(std::string name, ForeignFunction function) {
+    impl_->hooks.bind(std::move(name), std::move(function));
+}
+
+void Session::bind_value(std::string name, Value value) { impl_->hooks.bind_value(std::move(name), std::move(value)); }
+
+Expected<std::string> Session::explain(const Module& module, std::span<const Value> arguments,
+                                       std::string_view function) {
+    const std::int32_t index = function_index(module, function);
+    if (index < 0) return Diagnostic(DiagnosticId::kUnknownName).operand("function").found(std::string(function));
+    const bytecode::ModuleRef& ref = bytecode::module_ref(module);
+    vm::Trace trace;
+    std::vector<Value> results;
+    const Stats before = stats();
+    auto done = impl_->engine.run(ref, index, arguments, results, {}, &trace);
+    return driver::explain_text(*ref, index, arguments, trace, before, stats(), events(),
+                                done ? nullptr : &done.error());
+}
+
+Expected<std::string> Session::explain(const Module& module, std::string_view function) {
+    FLEXOR_ASSIGN(const std::vector<Value> arguments, example_arguments(module, function));
+    return explain(module, arguments, function);
+}
+
+Expected<std::vector<Value>> Session::example_arguments(const Module& module, std::string_view function) {
+    const std::int32_t index = function_index(module, function);
+    if (index < 0) return Diagnostic(DiagnosticId::kUnknownName).operand("function").found(std::string(function));
+    return driver::example_arguments(*bytecode::module_ref(module), index);
+}
+
+Stats Session::stats() const {
+    Stats stats = impl_->telemetry.snapshot();
+    fill_pool_stats(*impl_->pool, stats.pool);
+    return stats;
+}
+
+std::vector<Event> Session::events(std::uint64_t after_sequence) const {
+    return impl_->telemetry.events(after_sequence);
+}
+
+void Session::reset_stats() {
+    impl_->telemetry.reset();
+    impl_->pool->reset_peaks();
+}
+
+void Session::set_event_sink(std::function<void(const Event&)> sink) { impl_->telemetry.set_sink(std::move(sink)); }
+void Session::interrupt() noexcept { impl_->engine.interrupt(); }
+std::uint64_t Session::trim() { return impl_->pool->trim(); }
+void Session::clear_cache() { impl_->engine.clear(); }
+const SessionOptions& Session::options() const { return impl_->options; }
+bool Session::has_code_generator() { return driver::Pipeline::available(); }
+
+Session& Session::default_session() {
+    // Never destroyed: calls may run while the process ends.
+    static Session* session = new Session();
+    return *session;
+}
+
+}  // namespace flexor
