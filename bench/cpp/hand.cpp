@@ -73,7 +73,9 @@ Vec vgelu(Vec x) {
 // Runs f(begin, end) over [0, rows) on the calling thread and one helper.
 class TwoThreads {
 public:
-    TwoThreads() { std::thread([this] { loop(); }).detach(); }
+    TwoThreads() {
+        std::thread([this] { loop(); }).detach();
+    }
 
     void run(long rows, const std::function<void(long, long)>& f) {
         if (std::thread::hardware_concurrency() < 2 || rows < 2) return f(0, rows);
@@ -128,7 +130,12 @@ float row_sum(long width, F f) {
 
 void chain_row(const float* x, const float* scale, const float* shift, float* out, long width, float* scratch) {
     const float mean = row_sum(width, [&](long i) { return load(x + i); }) / width;
-    const float variance = row_sum(width, [&](long i) { Vec d = load(x + i) - mean; return d * d; }) / width;
+    const float variance = row_sum(width,
+                                   [&](long i) {
+                                       Vec d = load(x + i) - mean;
+                                       return d * d;
+                                   }) /
+                           width;
     const float inverse = 1.f / std::sqrt(variance + 1e-5f);
     Vec top = splat(-INFINITY);
     for (long i = 0; i < width; i += kLanes) {
@@ -179,7 +186,8 @@ void hand_relu_sum(const float* x, float* out, long rows, long width) {
 void hand_chain(const float* x, const float* scale, const float* shift, float* out, long rows, long width) {
     pool().run(rows, [&](long begin, long end) {
         std::vector<float> scratch(width);
-        for (long r = begin; r < end; ++r) chain_row(x + r * width, scale, shift, out + r * width, width, scratch.data());
+        for (long r = begin; r < end; ++r)
+            chain_row(x + r * width, scale, shift, out + r * width, width, scratch.data());
     });
 }
 
@@ -191,7 +199,8 @@ double floor_read_bandwidth(long bytes) {
     for (int pass = 0; pass < 9; ++pass) {
         const double start = seconds();
         pool().run(rows, [&](long begin, long end) {
-            for (long r = begin; r < end; ++r) sink = row_sum(width, [&](long i) { return load(&data[r * width + i]); });
+            for (long r = begin; r < end; ++r)
+                sink = row_sum(width, [&](long i) { return load(&data[r * width + i]); });
         });
         best = std::min(best, seconds() - start);
     }

@@ -11,7 +11,7 @@ import sys
 
 from .. import counters, native
 from ..pool import ROOT
-from ..rows import measured, timed
+from ..rows import timed
 
 CACHE = "cold"
 
