@@ -365,6 +365,20 @@ CONTRACTIONS = (
     ),
 )
 
+CONTRACTIONS += (
+    Case("batch_matmul", torch.matmul, FLOATS, batched, ulps=16, strides=False),
+    Case(
+        "addmm",
+        lambda c, x, y: torch.addmm(c, x, y, beta=0.5, alpha=2.0),
+        (torch.float32, torch.float64),
+        lambda n: [((5,), (n, 7), (7, 5)), ((5,), (3, n), (n, 5))],
+        attrs={"beta": 0.5, "alpha": 2.0},
+        ulps=16,
+        strides=False,
+    ),
+    Case("outer", torch.outer, (torch.float32, torch.int64), lambda n: [((n,), (5,)), ((3,), (n,))], strides=False),
+)
+
 
 def rows(n):
     return [((3, n),), ((n, 17),)]
@@ -411,6 +425,29 @@ NORMALISATIONS = (
         ulps=16,
         strides=False,
     ),
+)
+
+NORMALISATIONS += (
+    Case(
+        "batch_norm",
+        lambda x, m, v, w, b: F.batch_norm(x, m, v, w, b, eps=1e-5),
+        (torch.float32, torch.float64),
+        lambda n: [((n, 3, 5), *((3,),) * 4), ((2, 3, n), *((3,),) * 4)],
+        ("any", "any", "positive", "any", "any"),
+        {"eps": 1e-5},
+        ulps=16,
+        strides=False,
+    ),
+    Case(
+        "group_norm",
+        lambda x, w, b: F.group_norm(x, 2, w, b, 1e-5),
+        (torch.float32, torch.float64),
+        lambda n: [s for s in [((n, 4, 5), (4,), (4,)), ((2, 4, n), (4,), (4,))] if n > 0],
+        attrs={"groups": 2, "eps": 1e-5},
+        ulps=16,
+        strides=False,
+    ),
+    Case("normalize", F.normalize, FLOATS, rows, attrs={"axis": 1, "eps": 1e-12}, ulps=16, strides=False),
 )
 
 

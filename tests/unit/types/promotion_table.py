@@ -12,8 +12,18 @@ import numpy as np
 import torch
 
 NAMES = ["bool", "u8", "i8", "i32", "i64", "f16", "bf16", "f32", "f64"]
-FRAMEWORK = dict(u8="uint8", i8="int8", i32="int32", i64="int64", f16="float16", bf16="bfloat16", f32="float32",
-                 f64="float64", bool="bool", i16="int16")
+FRAMEWORK = dict(
+    u8="uint8",
+    i8="int8",
+    i32="int32",
+    i64="int64",
+    f16="float16",
+    bf16="bfloat16",
+    f32="float32",
+    f64="float64",
+    bool="bool",
+    i16="int16",
+)
 SCALARS = {"bool": True, "i64": 1, "f64": 1.0}
 
 
