@@ -10,4 +10,9 @@ void check_failed(const char* condition, const char* file, int line) {
     std::abort();
 }
 
+void check_failed(const char* condition, const char* file, int line, std::string_view detail) {
+    std::fprintf(stderr, "flexor: %.*s\n", static_cast<int>(detail.size()), detail.data());
+    check_failed(condition, file, line);
+}
+
 }  // namespace flexor::support

@@ -2,10 +2,15 @@
 
 // Checks of our own laws. They say nothing to a user: what a user can cause is a Diagnostic.
 
+#include <string_view>
+
 namespace flexor::support {
 
 // Writes the condition and its place to stderr and aborts.
 [[noreturn]] void check_failed(const char* condition, const char* file, int line);
+
+// The same with what a third party said about it.
+[[noreturn]] void check_failed(const char* condition, const char* file, int line, std::string_view detail);
 
 }  // namespace flexor::support
 
@@ -20,6 +25,9 @@ namespace flexor::support {
 #else
 #define FLEXOR_DCHECK(condition) FLEXOR_CHECK(condition)
 #endif
+
+// For a law that a third party broke: the process cannot go on.
+#define FLEXOR_FATAL(detail) ::flexor::support::check_failed("fatal", __FILE__, __LINE__, detail)
 
 // The end of an exhaustive switch.
 #define FLEXOR_UNREACHABLE() ::flexor::support::check_failed("unreachable", __FILE__, __LINE__)

@@ -68,8 +68,7 @@ LLVMTargetMachineRef create_target_machine() {
     LLVMTargetRef target = nullptr;
     char* message = nullptr;
     if (LLVMGetTargetFromTriple(host.triple.c_str(), &target, &message)) {
-        std::fprintf(stderr, "flexor: %s\n", message);
-        FLEXOR_CHECK(target != nullptr);
+        FLEXOR_FATAL(message);
     }
     return LLVMCreateTargetMachine(target, host.triple.c_str(), host.cpu.c_str(), host.features.c_str(),
                                    LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
@@ -133,8 +132,7 @@ private:
     Linker() {
         initialise_llvm();
         if (LLVMErrorRef error = LLVMOrcCreateLLJIT(&jit_, nullptr)) {
-            std::fprintf(stderr, "flexor: %s\n", take_error(error).c_str());
-            FLEXOR_CHECK(jit_ != nullptr);
+            FLEXOR_FATAL(take_error(error));
         }
         session_ = LLVMOrcLLJITGetExecutionSession(jit_);
         pool_ = LLVMOrcExecutionSessionGetSymbolStringPool(session_);
