@@ -369,4 +369,73 @@ void KernelBuilder::collapse(Body& body) {
     }
 }
 
+namespace {
+
+// Calls f for every IntRef of the kernel and for the slot of every parameter node.
+template <class F, class G>
+void for_each_slot(loopir::Kernel& kernel, F&& on_ref, G&& on_slot) {
+    const auto access = [&](Access& a) {
+        on_ref(a.offset);
+        for (IntRef& s : a.strides) on_ref(s);
+        for (loopir::GatherTerm& g : a.gathers) on_ref(g.stride), on_ref(g.extent);
+    };
+    const auto body = [&](Body& b) {
+        for (IntRef& e : b.extents) on_ref(e);
+        for (Access& a : b.accesses) access(a);
+        for (loopir::Stage& s : b.stages) access(s.target);
+        for (loopir::Node& n : b.nodes) {
+            if (n.op == ScalarOp::kParam) on_slot(n.index);
+        }
+    };
+    const auto strided = [&](loopir::StridedOperand& o) {
+        on_ref(o.offset);
+        for (IntRef& s : o.strides) on_ref(s);
+    };
+    const auto matrix = [&](loopir::MatrixOperand& o) {
+        on_ref(o.offset), on_ref(o.row_stride), on_ref(o.col_stride);
+        for (IntRef& s : o.batch_strides) on_ref(s);
+    };
+    body(kernel.body);
+    if (kernel.contraction) {
+        loopir::Contraction& c = *kernel.contraction;
+        on_ref(c.m), on_ref(c.n), on_ref(c.k);
+        matrix(c.a), matrix(c.b);
+        if (c.prologue) body(*c.prologue);
+    }
+    if (kernel.attention) {
+        loopir::Attention& a = *kernel.attention;
+        for (IntRef* r : {&a.batch, &a.heads, &a.kv_heads, &a.q_len, &a.kv_len, &a.head_dim, &a.value_dim}) on_ref(*r);
+        strided(a.q), strided(a.k), strided(a.v), strided(a.out);
+        if (a.mask) strided(*a.mask);
+        if (a.lengths) strided(*a.lengths);
+    }
+}
+
+}  // namespace
+
+void KernelBuilder::finish() {
+    std::vector<bool> used(params.size(), false);
+    for_each_slot(
+        kernel,
+        [&](IntRef& r) {
+            if (!r.is_constant) used[static_cast<std::size_t>(r.value)] = true;
+        },
+        [&](std::uint32_t& slot) { used[slot] = true; });
+    std::vector<std::uint32_t> renumbered(params.size(), 0);
+    std::vector<Param> kept;
+    for (std::size_t i = 0; i < params.size(); ++i) {
+        renumbered[i] = static_cast<std::uint32_t>(kept.size());
+        if (used[i]) kept.push_back(params[i]);
+    }
+    for_each_slot(
+        kernel,
+        [&](IntRef& r) {
+            if (!r.is_constant) r.value = renumbered[static_cast<std::size_t>(r.value)];
+        },
+        [&](std::uint32_t& slot) { slot = renumbered[slot]; });
+    params = std::move(kept);
+    dims_.clear();
+    kernel.param_count = static_cast<std::uint32_t>(params.size());
+}
+
 }  // namespace flexor::lower

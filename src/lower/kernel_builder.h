@@ -45,9 +45,11 @@ public:
     // One copy of `from` (any geometry) into `to` of the same shape.
     Body copy_body(Reg from, Reg to_root, const types::TensorType& to);
 
-    // Merges neighbouring dims that every access steps through as one. `also` are further strides per dim that must
-    // agree.
+    // Merges neighbouring dims that every access steps through as one; drops dims of one point.
     void collapse(Body& body);
+
+    // Drops parameters that nothing in the finished kernel names, and sets kernel.param_count.
+    void finish();
 
 private:
     struct Scope {

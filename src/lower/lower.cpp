@@ -402,7 +402,7 @@ std::string Lowerer::kernel_name(const Unit& unit) const {
 
 Expected<void> Lowerer::launch(KernelBuilder& builder, const Inst& inst) {
     loopir::Kernel& kernel = builder.kernel;
-    kernel.param_count = static_cast<std::uint32_t>(builder.params.size());
+    builder.finish();
     executable::Launch launch;
     for (std::size_t i = 0; i < builder.roots.size(); ++i) {
         launch.buffers.push_back(builder.roots[i] == kNoReg ? 0 : buffer_slot(builder.roots[i]));
