@@ -402,7 +402,8 @@ private:
             case OutValue::Kind::kFloat: return Value(std::bit_cast<double>(frame_[value.slot]));
             case OutValue::Kind::kString: return Value(value.text);
             case OutValue::Kind::kFunction: return Value::function(value.text);
-            case OutValue::Kind::kArgument:
+            case OutValue::Kind::kArgument: return Value(*scratch_.key.tensors[value.argument]);
+            case OutValue::Kind::kOpaque:
                 return value.argument < live_.local_count
                            ? (value.argument < live_.locals.size() ? live_.locals[value.argument] : Value::unset())
                            : live_.stack[value.argument - live_.local_count];
