@@ -94,6 +94,15 @@ struct Emitter {
         return LLVMBuildExtractElement(tile.builder, value, tile.int32(0), "");
     }
 
+    // exp(x) for x <= 0, with 0 for what is too small to matter beside the largest weight, 1: denormal results would
+    // cost a hundred cycles each. NaN stays.
+    V weight(V x) {
+        Ty type = LLVMTypeOf(x);
+        V zero = LLVMConstNull(type);
+        V counts = ir.fcmp(LLVMRealUGE, x, dtype == DType::kF64 ? -708.0 : -87.0);
+        return ir.select(counts, math.exp(ir.select(counts, x, zero)), zero);
+    }
+
     void store_weights(V weights, V row, V j) {
         if (!narrow) return tile.store(weights, tile.at(real, row, j), align);
         V rounded = tile.intrinsic("llvm.x86.avx512bf16.cvtneps2bf16.512", {}, {weights});
@@ -156,7 +165,7 @@ struct Emitter {
             V total = over_lanes(count, {zeros}, [&](V j, Values sums, V lane_mask) {
                 V x = tile.load(vector, tile.at(real, row, j), align);
                 if (form == MaskForm::kNone) x = ir.fmul(x, scales);
-                V w = math.exp(ir.fsub(x, anchors));
+                V w = weight(ir.fsub(x, anchors));
                 if (lane_mask) w = ir.select(lane_mask, w, zeros);
                 store_weights(w, weight_row, j);
                 return Values{ir.fadd(sums[0], w)};
@@ -168,7 +177,7 @@ struct Emitter {
                 store_weights(zeros, weight_row, j);
                 return Values{};
             });
-            V factor = math.exp(ir.fsub(before, anchor));
+            V factor = weight(ir.fsub(before, anchor));
             V old_sum = tile.load(real, tile.at(real, sum, r), align);
             V fresh = reduce(total, [&](V a, V b) { return ir.fadd(a, b); });
             tile.store(ir.fma(old_sum, factor, fresh), tile.at(real, sum, r), align);

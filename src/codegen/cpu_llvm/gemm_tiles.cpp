@@ -252,18 +252,35 @@ void emit_pack_columns(const Scheme& s) {
             return Values{};
         });
     };
+    auto zeros = [&](V j_begin, V j_end, V k_begin) {
+        ir.loop(j_begin, j_end, 1, {}, [&](V j, Values) {
+            ir.loop(k_begin, k, 1, {}, [&](V i, Values) {
+                ir.store(LLVMConstNull(unit), ir.at(unit, panel, ir.add(ir.mul(i, width), j)), align);
+                return Values{};
+            });
+            return Values{};
+        });
+    };
+    // Whole vectors of columns; a column that does not exist reads the last one and becomes zero.
     V j_next = nullptr;
+    V last = ir.sub(columns, ir.int64(1));
     ir.loop(
-        ir.int64(0), columns, lanes, {},
+        ir.int64(0), width, lanes, {},
         [&](V j, Values) {
             V k_next = nullptr;
+            std::vector<V> rows, exists;
+            for (int r = 0; r < lanes; ++r) {
+                V column = ir.add(j, ir.int64(r));
+                rows.push_back(row(ir.intrinsic("llvm.smin", {ir.i64}, {column, last})));
+                exists.push_back(ir.icmp(LLVMIntSLE, column, last));
+            }
             ir.loop(
                 ir.int64(0), k, lanes, {},
                 [&](V i, Values) {
                     std::vector<V> block;
-                    for (int r = 0; r < lanes; ++r) {
-                        V from = ir.at(unit, row(ir.add(j, ir.int64(r))), i);
-                        block.push_back(ir.load(vector, from, align));
+                    for (size_t r = 0; r < rows.size(); ++r) {
+                        V value = ir.load(vector, ir.at(unit, rows[r], i), align);
+                        block.push_back(ir.select(exists[r], value, LLVMConstNull(vector)));
                     }
                     block = transpose(ir, std::move(block), lanes);
                     for (int r = 0; r < lanes; ++r) {
@@ -273,18 +290,14 @@ void emit_pack_columns(const Scheme& s) {
                     return Values{};
                 },
                 &k_next);
-            scalars(j, ir.add(j, ir.int64(lanes)), k_next);
+            V present = ir.intrinsic("llvm.smin", {ir.i64}, {ir.add(j, ir.int64(lanes)), columns});
+            scalars(j, present, k_next);
+            zeros(present, ir.add(j, ir.int64(lanes)), k_next);
             return Values{};
         },
         &j_next);
     scalars(j_next, columns, ir.int64(0));
-    ir.loop(columns, width, 1, {}, [&](V j, Values) {
-        ir.loop(ir.int64(0), k, 1, {}, [&](V i, Values) {
-            ir.store(LLVMConstNull(unit), ir.at(unit, panel, ir.add(ir.mul(i, width), j)), align);
-            return Values{};
-        });
-        return Values{};
-    });
+    zeros(ir.intrinsic("llvm.smax", {ir.i64}, {columns, j_next}), width, ir.int64(0));
     LLVMBuildRetVoid(ir.builder);
 }
 
