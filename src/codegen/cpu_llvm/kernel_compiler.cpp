@@ -1,0 +1,124 @@
+#include "codegen/cpu_llvm/kernel_compiler.h"
+
+#include <optional>
+
+#include "codegen/cpu_llvm/row_kernel.h"
+#include "codegen/cpu_llvm/row_kernel_launch.h"
+#include "support/diagnostic.h"
+
+namespace flexor::codegen::cpu_llvm {
+
+using loopir::Kernel;
+using loopir::KernelKind;
+
+namespace {
+
+Diagnostic refused(const std::string& what) { return Diagnostic(DiagnosticId::kCodeGenerationFailed).found(what); }
+
+class PendingRow final : public PendingKernel {
+public:
+    PendingRow(RowPlan plan, std::string name) : plan_(std::move(plan)), name_(std::move(name)) {}
+
+    Expected<runtime::KernelRef> finish(const LoadedObject& object, std::size_t code_bytes) override {
+        auto kernel = std::make_shared<RowKernel>(std::move(plan_), object, code_bytes);
+        if (!kernel->bind(name_)) return refused("object without the function " + name_);
+        return runtime::KernelRef(std::move(kernel));
+    }
+
+private:
+    RowPlan plan_;
+    std::string name_;
+};
+
+Expected<std::unique_ptr<PendingKernel>> emit(Ir& ir, const Kernel& kernel, const std::string& name) {
+    switch (kernel.kind) {
+        case KernelKind::kRow: return emit_row_kernel(ir, kernel, name);
+        case KernelKind::kContraction:
+        case KernelKind::kAttention:
+        case KernelKind::kExtern: return refused(kernel.name + ": kernel kind without code generation");
+    }
+    return refused(kernel.name);
+}
+
+bool needs_code(const Kernel& kernel) {
+    return kernel.kind == KernelKind::kRow || kernel.kind == KernelKind::kContraction;
+}
+
+// Index of the first kernel structurally equal to each.
+std::vector<std::size_t> first_equal(std::span<const Kernel* const> kernels) {
+    std::vector<std::size_t> first(kernels.size()), hash(kernels.size());
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        first[i] = i;
+        hash[i] = loopir::structural_hash(*kernels[i]);
+        for (std::size_t j = 0; j < i; ++j) {
+            if (first[j] != j || hash[j] != hash[i] || !loopir::structurally_equal(*kernels[j], *kernels[i])) continue;
+            first[i] = j;
+            break;
+        }
+    }
+    return first;
+}
+
+Expected<CompiledKernels> build(std::span<const Kernel* const> kernels, std::optional<std::vector<char>> object) {
+    const std::vector<std::size_t> first = first_equal(kernels);
+    ModuleBuilder owner("kernels");
+    Ir ir(owner.context(), owner.module(), owner.builder());
+    std::vector<std::unique_ptr<PendingKernel>> pending(kernels.size());
+    bool code = false;
+    std::size_t distinct = 0;
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        if (first[i] != i) continue;
+        ++distinct;
+        code = code || needs_code(*kernels[i]);
+        auto one = emit(ir, *kernels[i], "k" + std::to_string(i));
+        if (!one) return one.error();
+        pending[i] = std::move(*one);
+    }
+    CompiledKernels result;
+    LoadedObject loaded;
+    if (code) {
+        if (object) {
+            result.object = std::move(*object);
+        } else {
+            auto bytes = emit_object(ir.module());
+            if (!bytes) return bytes.error();
+            result.object = std::move(*bytes);
+        }
+        auto linked = load_object(result.object);
+        if (!linked) return linked.error();
+        loaded = *linked;
+    }
+    result.handles.resize(kernels.size());
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        if (first[i] != i) {
+            result.handles[i] = result.handles[first[i]];
+            continue;
+        }
+        auto handle = pending[i]->finish(loaded, result.object.size() / distinct);
+        if (!handle) return handle.error();
+        result.handles[i] = *handle;
+    }
+    return result;
+}
+
+}  // namespace
+
+std::unique_ptr<PendingKernel> emit_row_kernel(Ir& ir, const Kernel& kernel, const std::string& name) {
+    RowPlan plan = plan_rows(kernel.body, host_plan_options());
+    RowEmitter emitter(ir, plan);
+    if (plan.form == RowForm::kSplit)
+        emitter.emit_split(name);
+    else
+        emitter.emit_rows(name);
+    return std::make_unique<PendingRow>(std::move(plan), name);
+}
+
+Expected<CompiledKernels> compile_kernels(std::span<const Kernel* const> kernels) {
+    return build(kernels, std::nullopt);
+}
+
+Expected<CompiledKernels> reload_kernels(std::span<const Kernel* const> kernels, std::vector<char> object) {
+    return build(kernels, std::move(object));
+}
+
+}  // namespace flexor::codegen::cpu_llvm

@@ -1,0 +1,41 @@
+// From kernels of the loop IR to callable handles: one module, one object for all kernels given.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/cpu_llvm/ir.h"
+#include "codegen/cpu_llvm/jit.h"
+#include "loopir/kernel.h"
+#include "runtime/kernel_handle.h"
+#include "support/expected.h"
+
+namespace flexor::codegen::cpu_llvm {
+
+// A kernel whose code is in a module that is not machine code yet.
+class PendingKernel {
+public:
+    virtual ~PendingKernel() = default;
+    // `code_bytes` is this kernel's share of the object.
+    virtual Expected<runtime::KernelRef> finish(const LoadedObject& object, std::size_t code_bytes) = 0;
+};
+
+// Each writes functions whose names begin with `name`.
+std::unique_ptr<PendingKernel> emit_row_kernel(Ir& ir, const loopir::Kernel& kernel, const std::string& name);
+Expected<std::unique_ptr<PendingKernel>> emit_contraction_kernel(Ir& ir, const loopir::Kernel& kernel,
+                                                                 const std::string& name);
+Expected<std::unique_ptr<PendingKernel>> emit_attention_kernel(const loopir::Kernel& kernel);
+
+struct CompiledKernels {
+    std::vector<runtime::KernelRef> handles;  // one per kernel
+    std::vector<char> object;                 // what a disk cache keeps; empty if no kernel needed code of its own
+};
+
+// Structurally equal kernels share one handle. Extern kernels are refused: they have an implementation already.
+Expected<CompiledKernels> compile_kernels(std::span<const loopir::Kernel* const> kernels);
+
+// The same from the object bytes of an earlier compile_kernels of the same kernels on the same kind of host.
+Expected<CompiledKernels> reload_kernels(std::span<const loopir::Kernel* const> kernels, std::vector<char> object);
+
+}  // namespace flexor::codegen::cpu_llvm
