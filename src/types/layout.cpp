@@ -67,8 +67,12 @@ LayoutClass classify_layout(std::span<const std::int64_t> sizes, std::span<const
         if (is_compact(axes)) return {};
         std::array<Axis, kMaxRank> sorted_storage = storage;
         const std::span<Axis> sorted(sorted_storage.data(), n);
-        std::stable_sort(sorted.begin(), sorted.end(),
-                         [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
+        // By insertion: short, stable, and without memory (std::stable_sort takes a buffer).
+        for (std::size_t i = 1; i < n; ++i) {
+            for (std::size_t j = i; j > 0 && sorted[j - 1].stride < sorted[j].stride; --j) {
+                std::swap(sorted[j - 1], sorted[j]);
+            }
+        }
         if (is_compact(sorted)) {
             // Axes of size 1 have no place of their own; they stand where they stood before the axis that follows them.
             std::array<int, kMaxRank> order{};

@@ -85,6 +85,22 @@ bool mentions(const Dim& d, SymbolId id) {
     return std::any_of(operands.begin(), operands.end(), [&](const Dim& o) { return mentions(o, id); });
 }
 
+// a - b where that is a constant, without building the difference.
+std::optional<std::int64_t> constant_difference(const Dim& a, const Dim& b) {
+    const auto parts = [](const Dim& d, std::span<const Dim>& terms) -> std::int64_t {
+        terms = d.op() == DimOp::kAdd ? d.operands() : std::span(&d, 1);
+        if (!terms.back().is_constant()) return 0;
+        const std::int64_t constant = terms.back().constant();
+        terms = terms.first(terms.size() - 1);
+        return constant;
+    };
+    std::span<const Dim> x;
+    std::span<const Dim> y;
+    std::int64_t difference;
+    if (__builtin_sub_overflow(parts(a, x), parts(b, y), &difference)) return std::nullopt;
+    return std::equal(x.begin(), x.end(), y.begin(), y.end()) ? std::optional(difference) : std::nullopt;
+}
+
 std::int64_t positive_remainder(std::int64_t a, std::int64_t m) {
     const std::int64_t r = a % m;
     return r < 0 ? r + m : r;
@@ -238,9 +254,9 @@ Range ShapeEnv::bounds(const Dim& d) const {
     while (moved && !is_empty(out)) {
         moved = false;
         for (const auto& [fact, value] : not_equal_) {
-            const Dim shift = d - fact;  // d != value + shift
-            if (!shift.is_constant()) continue;
-            const Range excluded = add(point(value), point(shift.constant()));
+            const auto shift = constant_difference(d, fact);  // d != value + shift
+            if (!shift) continue;
+            const Range excluded = add(point(value), point(*shift));
             if (!is_point(excluded)) continue;
             if (is_lower_bounded(out) && out.lo == excluded.lo) {
                 ++out.lo;
@@ -256,14 +272,19 @@ Range ShapeEnv::bounds(const Dim& d) const {
 
 bool ShapeEnv::is_known_nonzero(const Dim& d) const {
     if (!contains(bounds(d), 0)) return true;
-    const Dim reduced = primitive(d);
-    for (const auto& [fact, value] : not_equal_) {
-        if (primitive(fact - Dim(value)) == reduced) return true;
+    if (!not_equal_.empty()) {
+        const Dim reduced = primitive(d);
+        for (const auto& [fact, value] : not_equal_) {
+            if (primitive(fact - Dim(value)) == reduced) return true;
+        }
     }
     const Sum sum = sum_of(d);
     const std::int64_t gcd = content(sum);
     if (gcd != 0 && sum.constant % gcd != 0) return true;
+    std::vector<std::int64_t> tried;
     for (const auto& [fact, divisor] : divisors_) {
+        if (std::find(tried.begin(), tried.end(), divisor) != tried.end()) continue;
+        tried.push_back(divisor);
         if (const auto r = residue(d, divisor); r && *r != 0) return true;
     }
     return false;
@@ -304,8 +325,7 @@ std::optional<std::int64_t> ShapeEnv::residue(const Dim& d, std::int64_t m, int 
         if (atom.is_constant()) return positive_remainder(atom.constant(), m);
         for (const auto& [fact, divisor] : divisors_) {
             if (divisor % m != 0) continue;
-            const Dim rest = atom - fact;
-            if (rest.is_constant()) return positive_remainder(rest.constant(), m);
+            if (const auto rest = constant_difference(atom, fact)) return positive_remainder(*rest, m);
         }
         if (depth == 0) return std::nullopt;
         const auto operands = atom.operands();
@@ -397,7 +417,12 @@ Dim ShapeEnv::rewrite(Dim d) const {
 
 // k*c * (x // k) is c*x where k divides x.
 Dim ShapeEnv::fold_sum(const Dim& d) const {
+    if (divisors_.empty()) return d;
     const Sum sum = sum_of(d);
+    const bool divides = std::any_of(sum.terms.begin(), sum.terms.end(), [](const Term& t) {
+        return std::any_of(t.atoms.begin(), t.atoms.end(), [](const Dim& a) { return a.op() == DimOp::kFloorDiv; });
+    });
+    if (!divides) return d;
     Dim out = sum.constant;
     for (const Term& term : sum.terms) {
         Dim folded = term.monomial() * Dim(term.coefficient);
@@ -533,17 +558,18 @@ bool ShapeEnv::transact(Change change) {
 bool ShapeEnv::narrow(SymbolId id, Range range, bool& changed) {
     Symbol& symbol = symbols_[id];
     Range next = intersect(symbol.known, range);
+    const Dim self = Dim::symbol(id);
     // Bounds move to the next multiple that divisibility allows.
     for (const auto& [fact, divisor] : divisors_) {
-        const Dim offset = fact - Dim::symbol(id);  // symbol + offset is a multiple
-        if (!offset.is_constant() || is_empty(next)) continue;
+        const auto offset = constant_difference(fact, self);  // symbol + offset is a multiple
+        if (!offset || is_empty(next)) continue;
         if (is_lower_bounded(next)) {
-            next.lo += positive_remainder(
-                -positive_remainder(next.lo, divisor) - positive_remainder(offset.constant(), divisor), divisor);
+            next.lo += positive_remainder(-positive_remainder(next.lo, divisor) - positive_remainder(*offset, divisor),
+                                          divisor);
         }
         if (is_upper_bounded(next)) {
-            next.hi -= positive_remainder(
-                positive_remainder(next.hi, divisor) + positive_remainder(offset.constant(), divisor), divisor);
+            next.hi -= positive_remainder(positive_remainder(next.hi, divisor) + positive_remainder(*offset, divisor),
+                                          divisor);
         }
     }
     next.lo = std::min(next.lo, kDimInfinity - 1);
