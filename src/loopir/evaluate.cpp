@@ -305,17 +305,16 @@ void evaluate_attention(const Kernel& kernel, EvalArgs& args) {
         std::vector<ScalarValue> scores;
         for (std::int64_t j = 0; j < keys; ++j) {
             if (a.mask_kind == MaskKind::kCausal && j > i) continue;
-            if (a.mask_kind == MaskKind::kBoolean) {
-                const std::int64_t index[] = {b, h, i, j};
-                const std::int64_t at = place(a.mask->offset, a.mask->strides, index, args);
-                if (load_scalar(args.buffers[a.mask->buffer], DType::kBool, at).i == 0) continue;
-            }
             std::vector<ScalarValue> products;
             for (std::int64_t d = 0; d < head_dim; ++d) {
                 products.push_back(apply(ScalarOp::kMul, load(a.q, {b, h, i, d}), load(a.k, {b, kv_head, j, d})));
             }
             ScalarValue score = apply(ScalarOp::kMul, sum(products), scale);
-            if (a.mask_kind == MaskKind::kAdditive) score = apply(ScalarOp::kAdd, score, load(*a.mask, {b, h, i, j}));
+            if (a.mask) {
+                ScalarValue added = load(*a.mask, {b, h, i, j});
+                if (a.mask_kind == MaskKind::kBoolean) added.f = added.f != 0 ? 0 : -HUGE_VAL;
+                score = apply(ScalarOp::kAdd, score, added);
+            }
             seen.push_back(j);
             scores.push_back(score);
         }

@@ -150,8 +150,8 @@ struct Contraction {
     friend bool operator==(const Contraction&, const Contraction&) = default;
 };
 
-// kCausal: key j is seen by query i if j <= i. kBoolean: true means seen. kAdditive: added to the scaled score.
-// A query that sees no key (or whose scores are all -inf) gives 0.
+// kCausal: key j exists for query i if j <= i. kAdditive: added to the scaled score. kBoolean: -inf is added where
+// false (so that NaN stays NaN). A query whose scores are all -inf, or that has no key, gives 0.
 enum class MaskKind : std::uint8_t { kNone, kCausal, kBoolean, kAdditive };
 
 // out[b,h,i,:] = softmax(scale * q[b,h,i,:] . k[b,h/group,j,:] + mask) v ; dims q [B,H,Sq,D], k [B,Hk,Sk,D], v
