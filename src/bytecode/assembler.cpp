@@ -6,6 +6,7 @@
 #include "bytecode/lexer.h"
 #include "bytecode/opcodes.h"
 #include "bytecode/text.h"
+#include "bytecode/type_text.h"
 #include "bytecode/weight_text.h"
 #include "support/diagnostic.h"
 #include "support/text.h"
@@ -45,7 +46,12 @@ public:
         const std::size_t slash = cursor_.file_name().rfind('/');
         if (slash != std::string::npos) folder_ = cursor_.file_name().substr(0, slash);
         symbols_ = [this](const std::string& name) { return symbol(name, false); };
-        implicit_symbols_ = [this](const std::string& name) { return symbol(name, true); };
+        type_symbols_.named = [this](const std::string& name) { return symbol(name, true); };
+        type_symbols_.fresh = [this](std::string name) {
+            while (std::ranges::find(module_.symbols, name, &SymbolDecl::name) != module_.symbols.end()) name += "_";
+            module_.symbols.push_back({std::move(name), {}});
+            return static_cast<types::SymbolId>(module_.symbols.size() - 1);
+        };
     }
 
     Expected<Module> assemble() {
@@ -192,27 +198,13 @@ private:
         return {};
     }
 
-    Expected<DType> dtype() {
-        const std::string_view word = cursor_.peek().text;
-        std::vector<std::string_view> names;
-        for (int d = 0; d < kDTypeCount; ++d) {
-            const auto candidate = static_cast<DType>(d);
-            names.push_back(dtype_name(candidate));
-            if (cursor_.peek().kind == TokenKind::kName && word == names.back()) {
-                cursor_.next();
-                return candidate;
-            }
-        }
-        return cursor_.unexpected("a dtype").hint(support::near_miss_hint(word, names));
-    }
-
     Status read_weight() {
         const std::int32_t line = cursor_.peek().line;
         FLEXOR_ASSIGN(std::string name, cursor_.name("the name of a weight"));
         if (std::ranges::find(module_.weights, name, &Weight::name) != module_.weights.end()) {
             return refuse(DiagnosticId::kDuplicateName, "weight " + quoted(name), line);
         }
-        FLEXOR_ASSIGN(const DType type, dtype());
+        FLEXOR_ASSIGN(const DType type, parse_dtype(cursor_));
         FLEXOR_TRY(cursor_.expect("["));
         std::vector<std::int64_t> sizes;
         while (!cursor_.at("]")) {
@@ -271,69 +263,8 @@ private:
     Expected<ParamDecl> read_param() {
         ParamDecl param;
         FLEXOR_ASSIGN(param.name, cursor_.name("a parameter"));
-        if (!cursor_.accept(":")) return param;
-        const std::string_view word = cursor_.peek().text;
-        const bool tensor = cursor_.peek(1).kind == TokenKind::kPunctuation && cursor_.peek(1).text == "[";
-        if (tensor) {
-            param.kind = ParamKind::kTensor;
-            if (word == "any") {
-                param.any_dtype = true;
-                cursor_.next();
-            } else {
-                FLEXOR_ASSIGN(param.dtype, dtype());
-            }
-            FLEXOR_TRY(read_dims(&param));
-        } else {
-            static constexpr std::pair<std::string_view, ParamKind> kKinds[] = {{"int", ParamKind::kInt},
-                                                                                {"float", ParamKind::kFloat},
-                                                                                {"bool", ParamKind::kBool},
-                                                                                {"str", ParamKind::kString},
-                                                                                {"any", ParamKind::kAny}};
-            const auto found = std::ranges::find(kKinds, word, &std::pair<std::string_view, ParamKind>::first);
-            if (found == std::end(kKinds)) {
-                return cursor_.unexpected("a type: dtype[dims], any[...], int, float, bool, str or any");
-            }
-            param.kind = found->second;
-            cursor_.next();
-        }
-        param.optional = cursor_.accept("?");
+        if (cursor_.accept(":")) FLEXOR_TRY(parse_param_type(cursor_, type_symbols_, &param));
         return param;
-    }
-
-    Status read_dims(ParamDecl* param) {
-        FLEXOR_TRY(cursor_.expect("["));
-        if (cursor_.accept("...") || cursor_.accept("..")) {
-            param->any_rank = true;
-            return cursor_.expect("]");
-        }
-        while (!cursor_.at("]")) {
-            if (param->dims.size() == kMaxRank) {
-                return cursor_.unexpected("a rank of at most " + std::to_string(kMaxRank));
-            }
-            const bool frozen = cursor_.at_name("FROZEN");
-            if (frozen) cursor_.next();
-            // FROZEN without a dim, and '?', stand for a symbol that nothing else names.
-            const bool anonymous = cursor_.accept("?") || (frozen && (cursor_.at(",") || cursor_.at("]")));
-            if (anonymous) {
-                std::string name = (is_identifier(param->name) ? lower(param->name) : "dim") + "_" +
-                                   std::to_string(param->dims.size());
-                while (std::ranges::find(module_.symbols, name, &SymbolDecl::name) != module_.symbols.end())
-                    name += "_";
-                for (char& c : name) c = c == '.' ? '_' : c;
-                FLEXOR_ASSIGN(const types::SymbolId id, symbol(name, true));
-                param->dims.push_back(types::Dim::symbol(id));
-            } else {
-                FLEXOR_ASSIGN(types::Dim dim, parse_dim(cursor_, implicit_symbols_));
-                if (dim.is_constant() && dim.constant() < 0) {
-                    return refuse(DiagnosticId::kBadLiteral, std::to_string(dim.constant()), cursor_.peek().line)
-                        .expected("a size");
-                }
-                param->dims.push_back(std::move(dim));
-            }
-            param->frozen.push_back(frozen);
-            if (!cursor_.accept(",")) break;
-        }
-        return cursor_.expect("]");
     }
 
     // ------------------------------------------------------------ literals
@@ -687,7 +618,7 @@ private:
     AssembleOptions options_;
     std::string folder_;
     SymbolLookup symbols_;
-    SymbolLookup implicit_symbols_;
+    TypeSymbols type_symbols_;
     Module module_;
     std::vector<Body> bodies_;
     std::set<std::string> declared_symbols_;

@@ -1,0 +1,76 @@
+#pragma once
+// The inside of the public handles, and what the parts of the Builder share.
+#include <source_location>
+
+#include "bytecode/builder_state.h"
+#include "flexor/builder.h"
+
+namespace flexor {
+
+struct SymbolicInt::Impl {
+    std::shared_ptr<bytecode::ModuleState> module;
+    types::Dim dim;  // over the symbols of ModuleState::env, where `value` is not valid
+    Var value;       // an integer that only the run knows
+};
+
+namespace bytecode {
+
+struct BuilderAccess {
+    static const std::shared_ptr<FunctionState>& state(const Var& var) { return var.state_; }
+    static ValueId id(const Var& var) { return var.id_; }
+    static const std::shared_ptr<FunctionState>& state(const FunctionBuilder& f) { return f.state_; }
+    static Var var(std::shared_ptr<FunctionState> state, ValueId id) {
+        Var out;
+        out.state_ = std::move(state);
+        out.id_ = id;
+        return out;
+    }
+    static const auto& value(const Operand& operand) { return operand.value_; }
+    static const auto& value(const Attribute& attribute) { return attribute.value_; }
+    static const SymbolicInt::Impl* impl(const SymbolicInt& value) { return value.impl_.get(); }
+    static SymbolicInt known(std::shared_ptr<ModuleState> module, types::Dim dim);
+    static std::optional<types::Dim> dim(const SymbolicInt& value);  // nothing: only the run knows
+};
+
+// Writes statements into a function; one object per call of the public surface. `line` is the user's.
+class Scribe {
+public:
+    Scribe(std::shared_ptr<FunctionState> function, const std::source_location& where);
+    static Line line_of(const ModuleState& module, const std::source_location& where);
+
+    ModuleState& module() { return *module_; }
+    const std::shared_ptr<ModuleState>& module_ref() const { return module_; }
+    FunctionState& function() { return *function_; }
+    const Line& line() const { return line_; }
+    void fail(Diagnostic diagnostic);
+
+    Var var(ValueId id) const { return BuilderAccess::var(function_, id); }
+    const StaticType& type(ValueId id) const { return function_->values[id].type; }
+    ValueId add_value(StaticType type, std::optional<Leaf> leaf = std::nullopt);
+    ValueId constant(Constant constant);
+    // A value of this function, in scope; refuses others and gives none in their place.
+    ValueId value(const Var& var);
+    ValueId value(const SymbolicInt& integer);
+    ValueId value(const Operand& operand);
+    ValueId value(const types::Dim& dim);
+    std::vector<ValueId> values(const std::vector<Operand>& operands);
+    // As values, with list operands that stand last spread.
+    std::vector<ValueId> spread(const std::vector<Operand>& operands);
+
+    Statement& add(Statement statement);  // into the innermost open block
+    ValueId simple(Opcode op, std::vector<ValueId> operands, StaticType type, std::int32_t a = 0,
+                   std::string name = {});
+
+    // An op call; the types of its results are inferred.
+    std::vector<ValueId> call_op(std::string_view name, std::vector<ValueId> operands, const Attributes& attributes);
+
+private:
+    std::optional<types::AttrValue> attribute(const Attribute& attribute, std::vector<ValueId>& operands);
+
+    std::shared_ptr<FunctionState> function_;
+    std::shared_ptr<ModuleState> module_;
+    Line line_;
+};
+
+}  // namespace bytecode
+}  // namespace flexor
