@@ -1,0 +1,300 @@
+#include "flexor/builder.h"
+
+#include <gtest/gtest.h>
+
+#include "bytecode/public_module.h"
+#include "bytecode/text.h"
+
+namespace flexor {
+namespace {
+
+std::string listing(const Module& module) { return module.disassemble({.positions = false}); }
+
+Module built(Builder& b) {
+    Expected<Module> module = b.build();
+    EXPECT_TRUE(module.has_value()) << (module ? "" : module.error().to_string());
+    if (!module) return Module(nullptr);
+    // Every built Module survives both forms.
+    const auto again = bytecode::assemble(module->disassemble({.weight_bytes = 1 << 20}), "listing");
+    EXPECT_TRUE(again.has_value()) << (again ? "" : again.error().to_string()) << listing(*module);
+    Expected<Module> binary = Module::from_bytes(module->to_bytes());
+    EXPECT_TRUE(binary.has_value());
+    if (binary) {
+        EXPECT_TRUE(bytecode::same_program(*bytecode::module_ref(*module), *bytecode::module_ref(*binary)));
+    }
+    return *module;
+}
+
+TEST(Builder, KeepsChainsOnTheStack) {
+    Builder b;
+    const SymbolicInt n = b.symbol("N", 1, 4096);
+    FunctionBuilder f = b.function("main");
+    const Var x = f.input("x", DType::kF32, {n});
+    const Var y = f.op("relu", {f.op("add", {x, 1.0})});
+    f.output("out", f.op("neg", {y}));
+    EXPECT_EQ(y.type(), "f32[N]");
+    EXPECT_EQ(listing(built(b)),
+              ".symbol N in 1..4096\n"
+              "\n"
+              ".func main(x: f32[N]) -> (out)\n"
+              "  LOAD_LOCAL   x\n"
+              "  LOAD_CONST   1.0\n"
+              "  CALL_OP      add 2\n"
+              "  CALL_OP      relu 1\n"
+              "  CALL_OP      neg 1\n"
+              "  RETURN       1\n");
+}
+
+TEST(Builder, StoresWhatIsUsedTwiceAndDeletesItAfterItsLastUse) {
+    Builder b;
+    FunctionBuilder f = b.function("main");
+    const Var x = f.input("x", "f32[N]");
+    const Var y = f.op("exp", {x});
+    f.output("out", f.op("mul", {f.op("neg", {y}), f.op("add", {y, x})}));
+    EXPECT_EQ(listing(built(b)),
+              ".symbol N in 0..inf\n"
+              "\n"
+              ".func main(x: f32[N]) -> (out)\n"
+              "  LOAD_LOCAL   x\n"
+              "  CALL_OP      exp 1\n"
+              "  STORE_LOCAL  v0\n"
+              "  LOAD_LOCAL   v0\n"
+              "  CALL_OP      neg 1\n"
+              "  LOAD_LOCAL   v0\n"
+              "  DELETE_LOCAL v0\n"
+              "  LOAD_LOCAL   x\n"
+              "  CALL_OP      add 2\n"
+              "  CALL_OP      mul 2\n"
+              "  RETURN       1\n");
+}
+
+TEST(Builder, SwapsWhereOnlyTheSecondOperandIsOnTheStack) {
+    Builder b;
+    FunctionBuilder f = b.function("main");
+    const Var x = f.input("x", "f32[N]");
+    f.output("out", f.op("sub", {1.0, f.op("exp", {x})}));
+    EXPECT_EQ(listing(built(b)),
+              ".symbol N in 0..inf\n"
+              "\n"
+              ".func main(x: f32[N]) -> (out)\n"
+              "  LOAD_LOCAL   x\n"
+              "  CALL_OP      exp 1\n"
+              "  LOAD_CONST   1.0\n"
+              "  SWAP\n"
+              "  CALL_OP      sub 2\n"
+              "  RETURN       1\n");
+}
+
+TEST(Builder, PopsResultsThatNobodyUses) {
+    Builder b;
+    FunctionBuilder f = b.function("main");
+    const Var x = f.input("x", "f32[N]");
+    f.op("exp", {x});
+    f.call_foreign("log", {x});
+    f.output("out", x);
+    const std::string text = listing(built(b));
+    EXPECT_NE(text.find("CALL_OP      exp 1\n  POP\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("CALL_FOREIGN log 1\n  POP\n"), std::string::npos) << text;
+}
+
+TEST(Builder, WritesLoopsOverCarriedValues) {
+    Builder b;
+    FunctionBuilder f = b.function("main");
+    const Var x = f.input("x", "f32[N]");
+    const Var bound = f.input("bound", "float");
+    const std::vector<Var> after = f.while_loop(
+        {x, 0}, [&](std::span<const Var> c) { return f.op("lt", {c[0], bound}); },
+        [&](std::span<const Var> c) -> std::vector<Operand> {
+            return {f.op("add", {c[0], c[0]}), f.scalar("add", {c[1], 1})};
+        });
+    EXPECT_EQ(after[0].type(), "f32[N]");
+    EXPECT_EQ(after[1].type(), "int");
+    f.output("out", after[0]);
+    f.output("rounds", after[1]);
+    EXPECT_EQ(listing(built(b)),
+              ".symbol N in 0..inf\n"
+              "\n"
+              ".func main(x: f32[N], bound: float) -> (out, rounds)\n"
+              "  .local v0 v1\n"
+              "  LOAD_LOCAL   x\n"
+              "  LOAD_CONST   0\n"
+              "  STORE_LOCAL  v1\n"
+              "  STORE_LOCAL  v0\n"
+              "L4:\n"
+              "  LOOP_HEAD\n"
+              "  LOAD_LOCAL   v0\n"
+              "  LOAD_LOCAL   bound\n"
+              "  CALL_OP      lt 2\n"
+              "  BRANCH_IF_FALSE L20\n"
+              "  LOAD_LOCAL   v0\n"
+              "  LOAD_LOCAL   v0\n"
+              "  DELETE_LOCAL v0\n"
+              "  CALL_OP      add 2\n"
+              "  LOAD_LOCAL   v1\n"
+              "  DELETE_LOCAL v1\n"
+              "  LOAD_CONST   1\n"
+              "  SCALAR       add\n"
+              "  STORE_LOCAL  v1\n"
+              "  STORE_LOCAL  v0\n"
+              "  JUMP         L4\n"
+              "L20:\n"
+              "  LOAD_LOCAL   v0\n"
+              "  DELETE_LOCAL v0\n"
+              "  LOAD_LOCAL   v1\n"
+              "  DELETE_LOCAL v1\n"
+              "  RETURN       2\n")
+        << listing(built(b));
+}
+
+TEST(Builder, WidensSizesThatALoopChanges) {
+    Builder b;
+    FunctionBuilder f = b.function("main");
+    const Var x = f.input("x", "i64[L]");
+    const Var n = f.input("n", "int");
+    std::string inside;
+    const auto after = f.while_loop(
+        {x, 0}, [&](std::span<const Var> c) { return f.scalar("lt", {c[1], n}); },
+        [&](std::span<const Var> c) -> std::vector<Operand> {
+            inside = c[0].type();
+            return {f.op("concat", {std::vector<Var>{c[0], c[0]}}, {{"axis", 0}}), f.scalar("add", {c[1], 1})};
+        });
+    EXPECT_NE(inside, "i64[L]");  // the size of the last round is one that only the run knows
+    EXPECT_EQ(after[0].rank(), 1);
+    EXPECT_FALSE(after[0].size(0).is_known());
+    f.output("ids", after[0]);
+    built(b);
+}
+
+TEST(Builder, WritesBranchesWithResults) {
+    Builder b;
+    FunctionBuilder f = b.function("main");
+    const Var x = f.input("x", "f32[N]");
+    const Var mask = f.input("mask", "f32[N]?");
+    const Var y = f.op("exp", {x});
+    const auto chosen = f.if_none(
+        mask, [&]() -> std::vector<Operand> { return {y}; },
+        [&]() -> std::vector<Operand> { return {f.op("mul", {y, mask})}; });
+    const auto more = f.if_else(
+        f.op("gt", {f.item(chosen[0]), 0.0}), [&]() -> std::vector<Operand> { return {f.op("neg", {x}), 1}; },
+        [&]() -> std::vector<Operand> { return {x, 2}; });
+    f.output("out", more[0]);
+    const std::string text = listing(built(b));
+    EXPECT_NE(text.find("BRANCH_IF_NOT_NULL"), std::string::npos) << text;
+    EXPECT_NE(text.find("BRANCH_IF_FALSE"), std::string::npos) << text;
+    EXPECT_EQ(more[0].type(), "f32[N]");
+    EXPECT_EQ(more[1].type(), "int");
+}
+
+TEST(Builder, UsesSizesAsAttributesAndAsValues) {
+    Builder b;
+    const SymbolicInt B = b.symbol("B"), S = b.symbol("S", 1, 512);
+    FunctionBuilder f = b.function("main");
+    const Var x = f.input("x", DType::kF32, {B, S, 768});
+    EXPECT_EQ(x.size(-1).constant(), 768);
+    EXPECT_EQ((x.size(1) * 2 + 1).to_string(), "2*S+1");
+    const Var flat = f.op("reshape", {x}, {{"shape", {x.size(0) * x.size(1), 768}}});
+    EXPECT_EQ(flat.type(), "f32[B*S,768]");
+    f.output("out", f.op("mul", {flat, x.size(1)}));
+    const std::string text = listing(built(b));
+    EXPECT_NE(text.find("CALL_OP      reshape 1 shape=[B*S, 768]"), std::string::npos) << text;
+    EXPECT_NE(text.find("GET_DIM      1"), std::string::npos) << text;
+}
+
+TEST(Builder, ReadsSizesThatOnlyTheRunKnows) {
+    Builder b;
+    FunctionBuilder f = b.function("main");
+    const Var x = f.input("x", "f32[...]");
+    EXPECT_EQ(x.type(), "?");
+    const SymbolicInt rows = x.size(0);
+    EXPECT_FALSE(rows.is_known());
+    f.output("out", f.op("reshape", {x}, {{"shape", {rows * 2, -1}}}));
+    const std::string text = listing(built(b));
+    EXPECT_NE(text.find("BUILD_LIST   2"), std::string::npos) << text;
+    EXPECT_NE(text.find("CALL_OP      reshape 2 shape=$1"), std::string::npos) << text;
+}
+
+TEST(Builder, CallsFunctions) {
+    Builder b;
+    FunctionBuilder g = b.function("twice");
+    const Var a = g.input("a", "f32[M]");
+    g.output("out", g.op("add", {a, a}));
+    FunctionBuilder f = b.function("main");
+    const Var x = f.input("x", "f32[7]");
+    const std::vector<Var> y = f.call("twice", {x});
+    EXPECT_EQ(y[0].type(), "f32[7]");
+    f.output("out", y[0]);
+    const std::string text = listing(built(b));
+    EXPECT_NE(text.find("CALL         twice 1"), std::string::npos) << text;
+}
+
+TEST(Builder, RefusesAtTheLineThatWroteIt) {
+    Builder b;
+    FunctionBuilder f = b.function("main");
+    const Var x = f.input("x", DType::kF32, {2, 3});
+    const Var y = f.input("y", DType::kF32, {4});
+    const int line = __LINE__ + 1;
+    f.op("add", {x, y});
+    ASSERT_NE(b.error(), nullptr);
+    EXPECT_EQ(b.error()->code(), "E0301");
+    EXPECT_EQ(b.error()->where().source, "builder_test.cpp:" + std::to_string(line));
+    f.op("relo", {x});  // later refusals do not replace the first
+    const Expected<Module> module = b.build();
+    ASSERT_FALSE(module.has_value());
+    EXPECT_EQ(module.error().code(), "E0301");
+}
+
+TEST(Builder, NamesWhatIsWrong) {
+    const auto code = [](const std::function<void(Builder&, FunctionBuilder&, const Var&)>& write) {
+        Builder b;
+        FunctionBuilder f = b.function("main");
+        const Var x = f.input("x", "f32[N, 4]");
+        b.set_location("model.py", 12);
+        write(b, f, x);
+        if (b.error() == nullptr) return std::string("none");
+        EXPECT_EQ(b.error()->where().source, "model.py:12");
+        return b.error()->code();
+    };
+    EXPECT_EQ(code([](auto&, auto& f, auto& x) { f.op("relo", {x}); }), "E0108");
+    EXPECT_EQ(code([](auto&, auto& f, auto& x) { f.op("relu", {x, x}); }), "E0109");
+    EXPECT_EQ(code([](auto&, auto& f, auto& x) { f.op("relu", {x}, {{"alpha", 1.0}}); }), "E0110");
+    EXPECT_EQ(code([](auto& b, auto&, auto&) { b.symbol("N"); }), "E0111");
+    EXPECT_EQ(code([](auto&, auto& f, auto&) { f.weight("w"); }), "E0112");
+    EXPECT_EQ(code([](auto& b, auto&, auto&) { b.symbol("K", 5, 4); }), "E0113");
+    EXPECT_EQ(code([](auto&, auto& f, auto& x) { f.frozen(x, 2); }), "E0303");
+    EXPECT_EQ(code([](auto&, auto&, auto& x) { static_cast<void>(x.size(-3)); }), "E0303");
+    EXPECT_EQ(code([](auto&, auto& f, auto&) { f.op("relu", {Var()}); }), "E0107");
+    EXPECT_EQ(code([](auto&, auto& f, auto& x) {
+                  Var inner;
+                  f.if_else(
+                      true,
+                      [&]() -> std::vector<Operand> {
+                          inner = f.op("exp", {x});
+                          return {};
+                      },
+                      [&]() -> std::vector<Operand> { return {}; });
+                  f.op("neg", {inner});
+              }),
+              "E0107");
+    EXPECT_EQ(code([](auto&, auto& f, auto& x) {
+                  f.if_else(
+                      true, [&]() -> std::vector<Operand> { return {x}; },
+                      [&]() -> std::vector<Operand> { return {}; });
+              }),
+              "E0118");
+}
+
+TEST(Builder, SharesWeightsWithoutCopy) {
+    Builder b;
+    Tensor w = Tensor::empty(DType::kF32, {2, 2});
+    std::fill_n(w.data_as<float>(), 4, 0.5F);
+    b.weight("layer.0.w", w);
+    FunctionBuilder f = b.function("main");
+    const Var x = f.input("x", "f32[N, 2]");
+    f.output("out", f.op("matmul", {x, f.weight("layer.0.w")}));
+    const Module module = built(b);
+    EXPECT_EQ(module.weight("layer.0.w").data(), w.data());
+    EXPECT_EQ(module.outputs()[0].to_string(), "out: f32[N, 2]");
+}
+
+}  // namespace
+}  // namespace flexor
