@@ -116,8 +116,9 @@ bool ShapeContext::broadcast(const Dim& a, const Dim& b, int constraint, Dim* ou
         return true;
     }
     if (a_one == Truth::kFalse && b_one == Truth::kFalse) {
-        *out = b.is_constant() ? b : a;
-        return require(Relation::kEq, a, b, constraint, false);
+        if (!require(Relation::kEq, a, b, constraint, false)) return false;
+        *out = b.is_constant() ? b : a;  // last: `out` may be one of the operands
+        return true;
     }
     const auto hint_a = env_.hint(a);
     const auto hint_b = env_.hint(b);
