@@ -1,7 +1,303 @@
+// Ops that write into their first operand. The result is a view of it.
+#include <array>
+#include <utility>
+
+#include "ops/composite.h"
 #include "ops/families.h"
+#include "ops/rules.h"
+#include "ops/samples.h"
+#include "ops/strided.h"
+#include "support/check.h"
 
 namespace flexor::ops {
+namespace {
 
-std::vector<OpDef> write_ops() { return {}; }
+using I = std::int64_t;
+using Args = std::span<const ArgType>;
+using Results = std::vector<ShapeResult>;
+using types::Truth;
+
+ShapeResult itself(const TensorType& type) {
+    ShapeResult result;
+    result.sizes = type.sizes;
+    result.view_of = 0;
+    result.strides = type.strides;
+    return result;
+}
+
+// Axes of stride 0 hold at most one element, else several places of the tensor share memory.
+bool require_no_overlap(ShapeContext& context, const TensorType& type, int constraint) {
+    for (std::size_t axis = 0; axis < type.sizes.size(); ++axis) {
+        const Dim& size = type.sizes[axis];
+        const Dim& stride = type.strides[axis];
+        switch (context.env().eq(stride, 0)) {
+            case Truth::kFalse: break;
+            case Truth::kTrue:
+                if (!context.require_le(size, 1, constraint)) return false;
+                break;
+            case Truth::kUnknown: {
+                // 1 - min(|stride|, 1) is 1 where the stride is 0, else 0.
+                const Dim is_zero = Dim(1) - Dim::min(Dim::max(stride, -stride), 1);
+                if (!context.require_le(is_zero * (size - 1), 0, constraint)) return false;
+            }
+        }
+    }
+    return true;
+}
+bool require_sizes(ShapeContext& context, const std::vector<Dim>& found, const std::vector<Dim>& wanted,
+                   int constraint) {
+    if (found.size() != wanted.size()) return context.fail(constraint);
+    for (std::size_t axis = 0; axis < found.size(); ++axis) {
+        if (!context.require_eq(found[axis], wanted[axis], constraint)) return false;
+    }
+    return true;
+}
+
+// ---------------------------------------------------------------- assign
+
+Expected<DTypes> assign_dtype(Args args, const Attrs&, types::Promotion) {
+    const DType d = args[0].type.dtype;
+    return DTypes{{d, d}, {d}};
+}
+bool assign_shape(ShapeContext& context, Results& results) {
+    const TensorType& target = context.type(0);
+    const TensorType& source = context.type(1);
+    if (source.rank() > target.rank()) return context.fail(1);
+    const std::size_t skip = target.sizes.size() - source.sizes.size();
+    for (std::size_t axis = 0; axis < source.sizes.size(); ++axis) {
+        const Dim& size = target.sizes[skip + axis];
+        Dim out;
+        if (!context.broadcast(size, source.sizes[axis], 1, &out)) return false;
+        if (!context.require_eq(out, size, 1)) return false;
+    }
+    if (!require_no_overlap(context, target, 2)) return false;
+    results.push_back(itself(target));
+    return true;
+}
+// All of the source is read before anything is written: the two may share memory.
+void write_elements(const Tensor& target, const Tensor& source) {
+    std::vector<Element> elements;
+    for_each_index(target.sizes(), [&](const Index& index) {
+        elements.push_back(load_as(source, broadcast_offset(source, index), target.dtype()));
+    });
+    std::size_t next = 0;
+    for_each_index(target.sizes(),
+                   [&](const Index& index) { store(target, offset_of(target, index), elements[next++]); });
+}
+Expected<void> reference_assign(ReferenceContext& c) {
+    write_elements(c.inputs[0], c.inputs[1]);
+    return {};
+}
+Expected<DTypes> fill_dtype(Args args, const Attrs& attrs, types::Promotion promotion) {
+    return assign_dtype(args, attrs, promotion);
+}
+bool fill_shape(ShapeContext& context, Results& results) {
+    if (context.type(1).rank() != 0) return context.fail(1);
+    return assign_shape(context, results);
+}
+std::vector<GraphValue> lower_fill(GraphBuilder& g, std::span<const GraphValue> args, const Attrs&) {
+    return {g.op("assign", {args[0], args[1]})};
+}
+
+// ---------------------------------------------------------------- the in-place forms of other ops
+
+// Each gets a form with "_" behind its name. Their result has the dtype that they compute in.
+constexpr std::array kInPlace = std::to_array<std::string_view>(
+    {"add",         "sub",      "mul",       "div",         "floor_divide", "remainder",  "fmod",        "pow",
+     "lerp",        "addcmul",  "clamp",     "masked_fill", "bitwise_and",  "bitwise_or", "bitwise_xor", "shift_left",
+     "shift_right", "neg",      "abs",       "sqrt",        "rsqrt",        "reciprocal", "square",      "exp",
+     "exp2",        "expm1",    "log",       "log2",        "log10",        "log1p",      "sin",         "cos",
+     "tan",         "tanh",     "erf",       "sigmoid",     "relu",         "relu6",      "silu",        "elu",
+     "leaky_relu",  "hardtanh", "hardswish", "hardsigmoid", "floor",        "ceil",       "round",       "trunc",
+     "bitwise_not", "tril",     "triu"});
+
+template <std::size_t i>
+const OpDef& base() {
+    static const OpDef* const op = find_op(kInPlace[i]);
+    FLEXOR_CHECK(op != nullptr);
+    return *op;
+}
+
+// Whether torch and NumPy ("same kind") store a result of `from` in place of `to`.
+bool can_store(DType from, DType to) {
+    if (is_floating(from) && !is_floating(to)) return false;
+    return to != DType::kBool || from == DType::kBool;
+}
+template <std::size_t i>
+Expected<DTypes> in_place_dtype(Args args, const Attrs& attrs, types::Promotion promotion) {
+    FLEXOR_ASSIGN(DTypes dtypes, base<i>().dtype.value(args, attrs, promotion));
+    const DType target = args[0].type.dtype;
+    if (!can_store(dtypes.results[0], target)) {
+        return Diagnostic(DiagnosticId::kCastNotAllowed)
+            .operand("#0")
+            .found("a result of " + std::string(dtype_name(dtypes.results[0])) + " for a target of " +
+                   std::string(dtype_name(target)))
+            .expected("a dtype of the target's kind or of a lesser one");
+    }
+    dtypes.results[0] = target;
+    return dtypes;
+}
+template <std::size_t i>
+bool in_place_shape(ShapeContext& context, Results& results) {
+    const int own = static_cast<int>(base<i>().constraints.value.size());
+    Results fresh;
+    if (!base<i>().shape.value(context, fresh)) return false;
+    if (!require_sizes(context, fresh[0].sizes, context.type(0).sizes, own + 1)) return false;
+    if (!require_no_overlap(context, context.type(0), own + 2)) return false;
+    results.push_back(itself(context.type(0)));
+    return true;
+}
+template <std::size_t i>
+std::vector<GraphValue> in_place_lower(GraphBuilder& g, std::span<const GraphValue> args, const Attrs& attrs) {
+    const GraphValue value = g.op(kInPlace[i], args, attrs);
+    return {g.op("assign", {args[0], value})};
+}
+template <std::size_t i>
+Expected<void> in_place_reference(ReferenceContext& c) {
+    const DType dtype = c.dtypes.operands[0];
+    std::array<Tensor, 1> outputs = {Tensor::empty(dtype, c.inputs[0].sizes())};
+    if (!outputs[0].defined()) return Diagnostic(DiagnosticId::kOutOfMemory);
+    const DTypes dtypes{c.dtypes.operands, {dtype}};
+    ReferenceContext inner{c.inputs, c.strengths, outputs, c.attrs, dtypes};
+    FLEXOR_TRY(base<i>().reference.value(inner));
+    write_elements(c.inputs[0], outputs[0]);
+    return {};
+}
+struct InPlaceForm {
+    DTypeRule dtype;
+    ShapeRule shape;
+    CompositeLower lower;
+    Reference reference;
+};
+template <std::size_t... i>
+constexpr std::array<InPlaceForm, sizeof...(i)> in_place_forms(std::index_sequence<i...>) {
+    return {InPlaceForm{in_place_dtype<i>, in_place_shape<i>, in_place_lower<i>, in_place_reference<i>}...};
+}
+
+// ---------------------------------------------------------------- samples
+
+using samples::input, samples::sample, samples::scalar, samples::typed;
+std::vector<Sample> assign_samples() {
+    return {sample({input({2, 3}), input({3})}),
+            sample({input({17}), scalar(2, DType::kI64)}),
+            sample({input({2, 1}), input({2, 1})}),
+            sample({input({0, 3}), input({1})}),
+            sample({input({}), input({})}),
+            sample({input({2, 15}), typed({2, 1}, DType::kF32, samples::Fill::kPositive)})};
+}
+std::vector<Sample> fill_samples() {
+    std::vector<Sample> out = samples::unary();
+    for (Sample& s : out) s.inputs.push_back(scalar(1, DType::kI64));
+    return out;
+}
+constexpr auto kForms = in_place_forms(std::make_index_sequence<kInPlace.size()>());
+// Those samples of the base op whose result has the sizes of operand 0.
+template <std::size_t i>
+std::vector<Sample> in_place_samples() {
+    std::vector<Sample> out;
+    for (Sample& s : base<i>().samples.value.make()) {
+        const auto& target = s.inputs[0].sizes;
+        bool fits = s.inputs[0].fill != SampleInput::Fill::kScalar;
+        for (const SampleInput& other : s.inputs) {
+            fits = fits && other.sizes.size() <= target.size();
+            for (std::size_t a = 0; fits && a < other.sizes.size(); ++a) {
+                const std::int64_t size = other.sizes[other.sizes.size() - 1 - a];
+                fits = size == 1 || size == target[target.size() - 1 - a];
+            }
+            // A float scalar makes a float of an integer, which then cannot be stored.
+            fits = fits && !(other.fill == SampleInput::Fill::kScalar && other.dtype == DType::kF64);
+        }
+        if (fits) out.push_back(std::move(s));
+    }
+    return out;
+}
+template <std::size_t... i>
+constexpr std::array<std::vector<Sample> (*)(), sizeof...(i)> sample_makers(std::index_sequence<i...>) {
+    return {in_place_samples<i>...};
+}
+constexpr auto kSampleMakers = sample_makers(std::make_index_sequence<kInPlace.size()>());
+
+OpDef in_place(std::size_t i, const OpDef& op) {
+    std::vector<Constraint> constraints(op.constraints.value.begin(), op.constraints.value.end());
+    constraints.push_back({"the result has the sizes of the first operand", DiagnosticId::kShapeMismatch, 0});
+    constraints.push_back({"no two elements of the first operand share memory", DiagnosticId::kOverlappingWrite, 0});
+    std::vector<OperandSpec> operands(op.operands.value.begin(), op.operands.value.end());
+    operands[0].scalar_ok = false;
+    const std::string name(op.name.value);
+    const std::string torch(op.names.value.torch);
+    // torch.add -> torch.Tensor.add_; what lives elsewhere has no in-place method.
+    const bool method = torch.starts_with("torch.") && torch.find('.', 6) == std::string::npos;
+    // The float functions give floats, which integers do not take back.
+    const bool floats_only =
+        op.dtype.value == DTypeRule(rules::to_float) || op.dtype.value == DTypeRule(rules::promote_float);
+    const std::span<const DType> dtypes =
+        floats_only ? std::span<const DType>(samples::kFloatDTypes) : op.samples.value.dtypes;
+    const bool bool_grows = name == "square";
+    return {
+        .name = {keep_text(name + "_")},
+        .summary = {keep_text("As " + name + ", written into the first operand.")},
+        .constraints = {*new std::vector<Constraint>(std::move(constraints))},
+        .operands = {*new std::vector<OperandSpec>(std::move(operands))},
+        .attrs = {op.attrs.value},
+        .dtype = {kForms[i].dtype},
+        .shape = {kForms[i].shape},
+        .effects = {Effects::kWritesFirst},
+        .alias = {Alias::kView},
+        .layout = {Layout::kView},
+        .fusion = {Fusion::kComposite},
+        .reference = {kForms[i].reference},
+        .lower = {LowerRule(kForms[i].lower)},
+        .samples = {Samples{bool_grows ? std::span<const DType>(samples::kNumberDTypes) : dtypes, kSampleMakers[i]}},
+        .names = {Names{method ? keep_text("torch.Tensor." + torch.substr(6) + "_") : "", "", ""}}};
+}
+
+}  // namespace
+
+std::vector<OpDef> write_ops() {
+    constexpr std::span<const DType> all = samples::kAllDTypes;
+    constexpr OperandKind tensor = OperandKind::kTensor;
+    constexpr Constraint no_overlap{"no two elements of the target share memory", DiagnosticId::kOverlappingWrite, 0};
+    std::vector<OpDef> ops;
+    const auto add = [&](std::string_view name, std::string_view summary, std::span<const OperandSpec> operands,
+                         std::span<const Constraint> constraints, DTypeRule dtype, ShapeRule shape, LowerRule lower,
+                         std::vector<Sample> (*make)(), Names names) {
+        const Fusion fusion = std::holds_alternative<WriteLower>(lower) ? Fusion::kWrite : Fusion::kComposite;
+        ops.push_back({.name = {name},
+                       .summary = {summary},
+                       .constraints = {constraints},
+                       .operands = {operands},
+                       .attrs = {std::span<const AttrSpec>()},
+                       .dtype = {dtype},
+                       .shape = {shape},
+                       .effects = {Effects::kWritesFirst},
+                       .alias = {Alias::kView},
+                       .layout = {Layout::kView},
+                       .fusion = {fusion},
+                       .reference = {reference_assign},
+                       .lower = {std::move(lower)},
+                       .samples = {Samples{all, make}},
+                       .names = {names}});
+    };
+    add("assign", "Writes the source, broadcast and converted, into the target.",
+        keep<OperandSpec>({{"target", tensor}, {"source", tensor, true}}),
+        keep<Constraint>({{"the source broadcasts to the target", DiagnosticId::kShapeMismatch, 1}, no_overlap}),
+        assign_dtype, assign_shape, WriteLower{}, assign_samples, {"torch.Tensor.copy_", "numpy.copyto", ""});
+    add("fill_", "Writes one value into every element of the target.",
+        keep<OperandSpec>({{"target", tensor}, {"value", tensor, true}}),
+        keep<Constraint>({{"the value has rank 0", DiagnosticId::kWrongRank, 1}, no_overlap}), fill_dtype, fill_shape,
+        lower_fill, fill_samples, {"torch.Tensor.fill_", "numpy.ndarray.fill", ""});
+
+    // What the entries point to must stay reachable, so the families stay too.
+    static const auto& families = *new std::vector<std::vector<OpDef>>{binary_ops(), unary_ops(), indexing_ops()};
+    for (const auto& family : families) {
+        for (const OpDef& op : family) {
+            for (std::size_t i = 0; i < kInPlace.size(); ++i) {
+                if (kInPlace[i] == op.name.value) ops.push_back(in_place(i, op));
+            }
+        }
+    }
+    FLEXOR_CHECK(ops.size() == kInPlace.size() + 2);
+    return ops;
+}
 
 }  // namespace flexor::ops
