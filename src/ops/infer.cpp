@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ops/op_def.h"
+#include "ops/rules.h"
 #include "support/check.h"
 #include "support/text.h"
 
@@ -16,17 +17,6 @@ using types::Truth;
 
 // One operand as the layout rule sees it: strides along the result's axes, 0 where it is broadcast.
 using AxisStrides = std::vector<Dim>;
-
-bool is_row_major(const ShapeEnv& env, const TensorType& type) {
-    Dim expected = 1;
-    for (int axis = type.rank() - 1; axis >= 0; --axis) {
-        const Dim& size = type.sizes[axis];
-        if (env.eq(size, 1) == Truth::kTrue) continue;
-        if (env.eq(type.strides[axis], expected) != Truth::kTrue) return false;
-        expected = expected * size;
-    }
-    return true;
-}
 
 AxisStrides align(const ShapeEnv& env, const TensorType& type, const std::vector<Dim>& sizes) {
     AxisStrides strides(sizes.size(), Dim(0));
@@ -62,8 +52,9 @@ int compare_axes(ShapeContext& context, const std::vector<AxisStrides>& operands
 // Strides of a fresh result whose axes lie in memory in the order of the operands' strides.
 std::vector<Dim> dense_strides(ShapeContext& context, const std::vector<const TensorType*>& operands,
                                const std::vector<Dim>& sizes) {
-    const bool row_major = std::all_of(operands.begin(), operands.end(),
-                                       [&](const TensorType* type) { return is_row_major(context.env(), *type); });
+    const bool row_major = std::all_of(operands.begin(), operands.end(), [&](const TensorType* type) {
+        return rules::is_row_major(context.env(), *type);
+    });
     const std::size_t rank = sizes.size();
     if (row_major || rank < 2) return types::contiguous_strides(sizes);
     std::vector<AxisStrides> aligned;

@@ -72,21 +72,11 @@ bool resolve_sizes(ShapeContext& context, const DimList& given, std::vector<Dim>
     return context.require_eq(others * sizes[at(inferred)], x.numel(), kSameCount);
 }
 
-bool provably_row_major(const ShapeEnv& env, const TensorType& x) {
-    Dim expected = 1;
-    for (int axis = x.rank() - 1; axis >= 0; --axis) {
-        if (env.eq(x.sizes[at(axis)], 1) == Truth::kTrue) continue;
-        if (env.eq(x.strides[at(axis)], expected) != Truth::kTrue) return false;
-        expected = expected * x.sizes[at(axis)];
-    }
-    return true;
-}
-
 // torch's computeStride: the strides of a view of x with the new sizes, or false if there is none.
 bool view_strides(ShapeContext& context, const TensorType& x, const std::vector<Dim>& sizes,
                   std::vector<Dim>& strides) {
     ShapeEnv& env = context.env();
-    if (provably_row_major(env, x) || env.eq(x.numel(), 0) == Truth::kTrue) {
+    if (rules::is_row_major(env, x)) {
         strides = types::contiguous_strides(sizes);
         return true;
     }
@@ -163,8 +153,9 @@ bool flatten_shape(ShapeContext& context, Results& results) {
 bool contiguous_shape(ShapeContext& context, Results& results) {
     const TensorType& x = context.type(0);
     Dim expected = 1;
+    const bool proven = rules::is_row_major(context.env(), x);
     bool row_major = true;
-    for (int axis = x.rank() - 1; axis >= 0 && row_major; --axis) {
+    for (int axis = x.rank() - 1; axis >= 0 && row_major && !proven; --axis) {
         const Dim& size = x.sizes[at(axis)];
         if (context.env().eq(size, 1) == Truth::kTrue) continue;
         row_major = context.decide_eq(x.strides[at(axis)], expected) || context.decide_eq(size, 1);

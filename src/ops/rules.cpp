@@ -168,6 +168,20 @@ bool broadcast_shape(ShapeContext& context, std::vector<ShapeResult>& results) {
     return true;
 }
 
+bool is_row_major(const ShapeEnv& env, const TensorType& type) {
+    for (const Dim& size : type.sizes) {
+        if (env.eq(size, 0) == types::Truth::kTrue) return true;
+    }
+    Dim expected = 1;
+    for (std::size_t axis = type.sizes.size(); axis-- > 0;) {
+        const Dim& size = type.sizes[axis];
+        if (env.eq(size, 1) == types::Truth::kTrue) continue;
+        if (env.eq(type.strides[axis], expected) != types::Truth::kTrue) return false;
+        expected = expected * size;
+    }
+    return true;
+}
+
 // ---------------------------------------------------------------- attributes
 
 int normal_axis(const Dim& axis, int rank) {

@@ -52,6 +52,9 @@ inline constexpr std::string_view kBroadcastText = "aligned at the last axis, si
 // Broadcasts `sizes` with `more`, the longer one deciding the rank.
 bool broadcast_into(ShapeContext& context, std::vector<Dim>& sizes, std::span<const Dim> more, int constraint);
 
+// Whether the type is proven to be row-major without gaps, or empty. Sizes of 1 have no say.
+bool is_row_major(const ShapeEnv& env, const TensorType& type);
+
 // ---------------------------------------------------------------- attributes
 
 // Axis in [0, rank) from a constant that may count from the end; -1 if it does not lie in the rank or is no constant.

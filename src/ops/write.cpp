@@ -27,20 +27,16 @@ ShapeResult itself(const TensorType& type) {
 
 // Axes of stride 0 hold at most one element, else several places of the tensor share memory.
 bool require_no_overlap(ShapeContext& context, const TensorType& type, int constraint) {
+    const ShapeEnv& env = context.env();
+    if (rules::is_row_major(env, type)) return true;
+    const Dim any = Dim::min(type.numel(), 1);  // 0 without elements: nothing is shared then
     for (std::size_t axis = 0; axis < type.sizes.size(); ++axis) {
-        const Dim& size = type.sizes[axis];
         const Dim& stride = type.strides[axis];
-        switch (context.env().eq(stride, 0)) {
-            case Truth::kFalse: break;
-            case Truth::kTrue:
-                if (!context.require_le(size, 1, constraint)) return false;
-                break;
-            case Truth::kUnknown: {
-                // 1 - min(|stride|, 1) is 1 where the stride is 0, else 0.
-                const Dim is_zero = Dim(1) - Dim::min(Dim::max(stride, -stride), 1);
-                if (!context.require_le(is_zero * (size - 1), 0, constraint)) return false;
-            }
-        }
+        const Truth zero = env.eq(stride, 0);
+        if (zero == Truth::kFalse) continue;
+        // 1 - min(|stride|, 1) is 1 where the stride is 0, else 0.
+        const Dim is_zero = zero == Truth::kTrue ? Dim(1) : Dim(1) - Dim::min(Dim::max(stride, -stride), 1);
+        if (!context.require_le(env.simplify(is_zero * (type.sizes[axis] - 1) * any), 0, constraint)) return false;
     }
     return true;
 }
@@ -230,25 +226,28 @@ OpDef in_place(std::size_t i, const OpDef& op) {
     // The float functions give floats, which integers do not take back.
     const bool floats_only =
         op.dtype.value == DTypeRule(rules::to_float) || op.dtype.value == DTypeRule(rules::promote_float);
-    const std::span<const DType> dtypes =
-        floats_only ? std::span<const DType>(samples::kFloatDTypes) : op.samples.value.dtypes;
-    const bool bool_grows = name == "square";
-    return {
-        .name = {keep_text(name + "_")},
-        .summary = {keep_text("As " + name + ", written into the first operand.")},
-        .constraints = {*new std::vector<Constraint>(std::move(constraints))},
-        .operands = {*new std::vector<OperandSpec>(std::move(operands))},
-        .attrs = {op.attrs.value},
-        .dtype = {kForms[i].dtype},
-        .shape = {kForms[i].shape},
-        .effects = {Effects::kWritesFirst},
-        .alias = {Alias::kView},
-        .layout = {Layout::kView},
-        .fusion = {Fusion::kComposite},
-        .reference = {kForms[i].reference},
-        .lower = {LowerRule(kForms[i].lower)},
-        .samples = {Samples{bool_grows ? std::span<const DType>(samples::kNumberDTypes) : dtypes, kSampleMakers[i]}},
-        .names = {Names{method ? keep_text("torch.Tensor." + torch.substr(6) + "_") : "", "", ""}}};
+    // A bool promoted by a scalar is not stored back either.
+    const bool numbers_only = op.dtype.value == DTypeRule(rules::promote) || name == "square";
+    const bool bits_only = op.dtype.value == DTypeRule(rules::promote_bits);
+    const std::span<const DType> dtypes = floats_only    ? std::span<const DType>(samples::kFloatDTypes)
+                                          : bits_only    ? std::span<const DType>(samples::kIntegerDTypes)
+                                          : numbers_only ? std::span<const DType>(samples::kNumberDTypes)
+                                                         : op.samples.value.dtypes;
+    return {.name = {keep_text(name + "_")},
+            .summary = {keep_text("As " + name + ", written into the first operand.")},
+            .constraints = {*new std::vector<Constraint>(std::move(constraints))},
+            .operands = {*new std::vector<OperandSpec>(std::move(operands))},
+            .attrs = {op.attrs.value},
+            .dtype = {kForms[i].dtype},
+            .shape = {kForms[i].shape},
+            .effects = {Effects::kWritesFirst},
+            .alias = {Alias::kView},
+            .layout = {Layout::kView},
+            .fusion = {Fusion::kComposite},
+            .reference = {kForms[i].reference},
+            .lower = {LowerRule(kForms[i].lower)},
+            .samples = {Samples{dtypes, kSampleMakers[i]}},
+            .names = {Names{method ? keep_text("torch.Tensor." + torch.substr(6) + "_") : "", "", ""}}};
 }
 
 }  // namespace
