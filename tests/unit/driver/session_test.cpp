@@ -1,0 +1,394 @@
+// Programs in text form, run through the public Session.
+#include "flexor/session.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "support/diagnostic.h"
+
+namespace flexor {
+namespace {
+
+Module module_from(std::string_view text) {
+    auto module = Module::from_text(text, "test.fasm");
+    if (!module) ADD_FAILURE() << module.error().to_string();
+    return std::move(*module);
+}
+
+Tensor floats(std::initializer_list<std::int64_t> sizes, std::vector<float> values) {
+    Tensor tensor = Tensor::empty(DType::kF32, sizes);
+    EXPECT_EQ(tensor.numel(), static_cast<std::int64_t>(values.size()));
+    std::copy(values.begin(), values.end(), tensor.data_as<float>());
+    return tensor;
+}
+
+std::vector<float> values_of(const Value& value) {
+    const Tensor tensor = value.tensor().contiguous();
+    return {tensor.data_as<float>(), tensor.data_as<float>() + tensor.numel()};
+}
+
+// Every test runs on the interpreter alone and, where there is a code generator, through regions too.
+class SessionTest : public testing::TestWithParam<bool> {
+protected:
+    SessionTest() : session_(options()) {}
+    static SessionOptions options() {
+        SessionOptions options;
+        options.compile = GetParam();
+        return options;
+    }
+    std::vector<Value> run(std::string_view text, std::vector<Value> arguments) {
+        const Module module = module_from(text);
+        auto results = session_.run(module, arguments);
+        if (!results) {
+            ADD_FAILURE() << results.error().to_string();
+            return {};
+        }
+        return std::move(*results);
+    }
+    std::string error_code(std::string_view text, std::vector<Value> arguments) {
+        const Module module = module_from(text);
+        auto results = session_.run(module, arguments);
+        return results ? "no error" : results.error().code();
+    }
+    Session session_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Tiers, SessionTest, testing::Values(false, true),
+                         [](const auto& info) { return info.param ? "compiled" : "interpreted"; });
+
+constexpr std::string_view kAddReluSum = R"(
+.func main(x: f32[N]) -> 1
+  LOAD_TENSOR x
+  CONST_SCALAR 1.0
+  BINARY_ADD
+  RELU
+  REDUCE_SUM axes=[0], keepdim=false
+  RETURN 1
+)";
+
+TEST_P(SessionTest, AddReluSum) {
+    const auto results = run(kAddReluSum, {floats({4}, {-3, 0, 1, 2})});
+    ASSERT_EQ(results.size(), 1u);
+    EXPECT_EQ(values_of(results[0]), (std::vector<float>{0 + 1 + 2 + 3}));
+    EXPECT_EQ(values_of(run(kAddReluSum, {floats({0}, {})})[0]), (std::vector<float>{0}));
+}
+
+constexpr std::string_view kLoop = R"(
+.func main(x: f32[N]) -> 1
+  LOAD_LOCAL x
+  CONST_SCALAR 1.0
+  BINARY_ADD
+  RELU
+  STORE_LOCAL y
+head:
+  LOOP_HEAD
+  LOAD_LOCAL y
+  CALL_OP reduce_sum 1 axes=[0], keepdim=false
+  CONST_SCALAR 100.0
+  CALL_OP greater 2
+  BRANCH_IF_FALSE done
+  LOAD_LOCAL y
+  CONST_SCALAR 0.5
+  BINARY_MUL
+  STORE_LOCAL y
+  JUMP head
+done:
+  LOAD_LOCAL y
+  RETURN 1
+)";
+
+TEST_P(SessionTest, LoopOnTensorValues) {
+    EXPECT_EQ(values_of(run(kLoop, {floats({2}, {399, -5})})[0]), (std::vector<float>{100, 0}));
+    EXPECT_EQ(values_of(run(kLoop, {floats({3}, {1, 2, 3})})[0]), (std::vector<float>{2, 3, 4}));
+}
+
+TEST_P(SessionTest, Lists) {
+    const auto results = run(R"(
+.func main(n: int) -> 2
+  BUILD_LIST 0
+  STORE_LOCAL out
+  LOAD_CONST 0
+  STORE_LOCAL i
+head:
+  LOOP_HEAD
+  LOAD_LOCAL i
+  LOAD_LOCAL n
+  SCALAR lt
+  BRANCH_IF_FALSE done
+  LOAD_LOCAL out
+  LOAD_LOCAL i
+  LOAD_LOCAL i
+  SCALAR mul
+  LIST_APPEND
+  STORE_LOCAL out
+  LOAD_LOCAL i
+  LOAD_CONST 1
+  SCALAR add
+  STORE_LOCAL i
+  JUMP head
+done:
+  LOAD_LOCAL out
+  LOAD_LOCAL out
+  LOAD_CONST -1
+  LIST_GET
+  RETURN 2
+)",
+                             {Value(5)});
+    ASSERT_EQ(results.size(), 2u);
+    EXPECT_EQ(results[0].describe(), "[0, 1, 4, 9, 16]");
+    EXPECT_EQ(results[1].integer(), 16);
+}
+
+constexpr std::string_view kForeign = R"(
+.hook log
+.func main(x: f32[N]) -> 1
+  LOAD_LOCAL x
+  LOAD_CONST 2
+  CALL_OP mul 2
+  STORE_LOCAL y
+  LOAD_LOCAL y
+  CALL_FOREIGN log 1
+  POP
+  LOAD_LOCAL y
+  LOAD_LOCAL x
+  CALL_OP add 2
+  RETURN 1
+)";
+
+TEST_P(SessionTest, ForeignCallOnceAndItsEffectIsSeen) {
+    int calls = 0;
+    Tensor x = floats({2}, {1, 2});
+    session_.bind("log", [&](std::span<const Value> arguments) -> Expected<Value> {
+        ++calls;
+        EXPECT_EQ(values_of(arguments[0]), (std::vector<float>{2, 4}));
+        x.data_as<float>()[0] = 10;  // x is read again after the call
+        return Value();
+    });
+    EXPECT_EQ(values_of(run(kForeign, {x})[0]), (std::vector<float>{12, 6}));
+    EXPECT_EQ(calls, 1);
+    const Stats stats = session_.stats();
+    const auto row = std::find_if(stats.fallbacks.begin(), stats.fallbacks.end(),
+                                  [](const FallbackRow& r) { return r.op == "foreign log"; });
+    ASSERT_NE(row, stats.fallbacks.end());
+    EXPECT_EQ(row->count, 1u);
+    EXPECT_EQ(row->reason, "foreign");
+    EXPECT_EQ(row->line, 8);
+}
+
+TEST_P(SessionTest, ForeignErrorsAndMissingHooks) {
+    EXPECT_EQ(error_code(kForeign, {floats({1}, {1})}), "E0705");
+    session_.bind("log", [](std::span<const Value>) -> Expected<Value> {
+        return Diagnostic(DiagnosticId::kAssertionFailed).found("no log");
+    });
+    EXPECT_EQ(error_code(kForeign, {floats({1}, {1})}), "E0508");
+}
+
+TEST_P(SessionTest, SessionsMayBeUsedFromInsideAHook) {
+    const Module inner = module_from(kAddReluSum);
+    session_.bind("log", [&](std::span<const Value> arguments) -> Expected<Value> {
+        auto result = session_.run(inner, arguments);
+        EXPECT_TRUE(result) << result.error().to_string();
+        EXPECT_EQ(values_of((*result)[0]), (std::vector<float>{3 + 5}));
+        return Value();
+    });
+    EXPECT_EQ(values_of(run(kForeign, {floats({2}, {1, 2})})[0]), (std::vector<float>{3, 6}));
+}
+
+TEST_P(SessionTest, Recursion) {
+    constexpr std::string_view kFactorial = R"(
+.func main(n: int) -> 1
+  LOAD_LOCAL n
+  LOAD_CONST 1
+  SCALAR le
+  BRANCH_IF_TRUE base
+  LOAD_LOCAL n
+  LOAD_LOCAL n
+  LOAD_CONST 1
+  SCALAR sub
+  CALL main 1
+  SCALAR mul
+  RETURN 1
+base:
+  LOAD_CONST 1
+  RETURN 1
+)";
+    EXPECT_EQ(run(kFactorial, {Value(10)})[0].integer(), 3628800);
+    EXPECT_EQ(error_code(kFactorial, {Value(5000)}), "E0603");
+    // A product that leaves 64 bits is an error, never a wrapped number.
+    EXPECT_EQ(error_code(kFactorial, {Value(30)}), "E0309");
+}
+
+TEST_P(SessionTest, FunctionsAndTheirResults) {
+    const auto results = run(R"(
+.func pair(x: f32[N]) -> 2
+  LOAD_LOCAL x
+  RELU
+  LOAD_LOCAL x
+  GET_DIM 0
+  RETURN 2
+.end
+.func main(x: f32[N]) -> 2
+  LOAD_LOCAL x
+  CALL pair 1
+  SWAP
+  RETURN 2
+.end
+)",
+                             {floats({3}, {-1, 2, -3})});
+    ASSERT_EQ(results.size(), 2u);
+    EXPECT_EQ(results[0].integer(), 3);
+    EXPECT_EQ(values_of(results[1]), (std::vector<float>{0, 2, 0}));
+}
+
+TEST_P(SessionTest, OptionalArguments) {
+    constexpr std::string_view kOptional = R"(
+.func main(x: f32[N], y: f32[N]?) -> 1
+  LOAD_LOCAL y
+  BRANCH_IF_NULL none
+  LOAD_LOCAL x
+  LOAD_LOCAL y
+  BINARY_ADD
+  RETURN 1
+none:
+  LOAD_LOCAL x
+  RETURN 1
+)";
+    EXPECT_EQ(values_of(run(kOptional, {floats({1}, {1}), floats({1}, {2})})[0]), (std::vector<float>{3}));
+    const Tensor x = floats({1}, {1});
+    const auto results = run(kOptional, {x, Value()});
+    EXPECT_EQ(results[0].tensor().data(), x.data()) << "an argument that is returned is that argument";
+}
+
+TEST_P(SessionTest, ArgumentErrors) {
+    constexpr std::string_view kTwo = R"(
+.symbol S in 1..4
+.func main(x: f32[S, 2], y: f32[S]) -> 1
+  LOAD_LOCAL x
+  RETURN 1
+)";
+    const Tensor y = floats({1}, {1});
+    EXPECT_EQ(error_code(kTwo, {floats({1, 2}, {1, 2})}), "E0501");
+    EXPECT_EQ(error_code(kTwo, {floats({2}, {1, 2}), y}), "E0502");
+    EXPECT_EQ(error_code(kTwo, {Tensor::empty(DType::kF64, {1, 2}), y}), "E0503");
+    EXPECT_EQ(error_code(kTwo, {floats({1, 3}, {1, 2, 3}), y}), "E0504");
+    EXPECT_EQ(error_code(kTwo, {floats({2, 2}, {1, 2, 3, 4}), y}), "E0504");
+    EXPECT_EQ(error_code(kTwo, {Tensor::empty(DType::kF32, {5, 2}), Tensor::empty(DType::kF32, {5})}), "E0505");
+    EXPECT_EQ(error_code(kTwo, {Value(), y}), "E0506");
+    EXPECT_EQ(error_code(kTwo, {Value(1), y}), "E0404");
+    EXPECT_EQ(error_code(kTwo, {floats({1, 2}, {1, 2}), y}), "no error");
+}
+
+TEST_P(SessionTest, OpErrorsNameTheirPlace) {
+    const Module module = module_from(R"(
+.func main(x: f32[N], y: f32[M]) -> 1
+  LOAD_LOCAL x
+  LOAD_LOCAL y
+  BINARY_ADD
+  RETURN 1
+)");
+    const std::vector<Value> arguments{floats({2}, {1, 2}), floats({3}, {1, 2, 3})};
+    const auto results = session_.run(module, arguments);
+    ASSERT_FALSE(results);
+    EXPECT_EQ(results.error().code(), "E0301");
+    EXPECT_EQ(results.error().where().op, "add");
+    EXPECT_EQ(results.error().where().source, "test.fasm:5");
+    // The same program goes on working for sizes that fit.
+    const std::vector<Value> good{floats({2}, {1, 2}), floats({2}, {1, 2})};
+    EXPECT_TRUE(session_.run(module, good));
+}
+
+TEST_P(SessionTest, AssertionsRaiseWhereTheyStand) {
+    constexpr std::string_view kAssert = R"(
+.func main(n: int) -> 1
+  LOAD_LOCAL n
+  LOAD_CONST 3
+  SCALAR lt
+  ASSERT "n is small"
+  LOAD_LOCAL n
+  RETURN 1
+)";
+    EXPECT_EQ(run(kAssert, {Value(2)})[0].integer(), 2);
+    EXPECT_EQ(error_code(kAssert, {Value(3)}), "E0508");
+}
+
+TEST_P(SessionTest, EndlessLoopsCanBeInterrupted) {
+    const Module module = module_from(R"(
+.func main(x: f32[N]) -> 1
+head:
+  LOOP_HEAD
+  JUMP head
+)");
+    std::thread stopper([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        session_.interrupt();
+    });
+    const std::vector<Value> arguments{floats({1}, {1})};
+    const auto results = session_.run(module, arguments);
+    stopper.join();
+    ASSERT_FALSE(results);
+    EXPECT_EQ(results.error().code(), "E0509");
+
+    CallOptions call;
+    call.should_stop = [](void*) { return true; };
+    const auto stopped = session_.run(module, arguments, call);
+    ASSERT_FALSE(stopped);
+    EXPECT_EQ(stopped.error().code(), "E0509");
+}
+
+TEST_P(SessionTest, TwoThreadsWithDifferentShapes) {
+    const Module module = module_from(kAddReluSum);
+    const auto work = [&](std::int64_t first) {
+        for (int round = 0; round < 300; ++round) {
+            const std::int64_t n = first + round % 17;
+            Tensor x = Tensor::empty(DType::kF32, {n});
+            std::fill_n(x.data_as<float>(), n, 1.0f);
+            const std::vector<Value> arguments{x};
+            const auto results = session_.run(module, arguments);
+            ASSERT_TRUE(results) << results.error().to_string();
+            EXPECT_EQ(values_of((*results)[0])[0], static_cast<float>(2 * n));
+        }
+    };
+    std::thread other([&] { work(1); });
+    work(9);
+    other.join();
+    EXPECT_EQ(session_.stats().calls, 600u);
+}
+
+TEST_P(SessionTest, HardLimitNamesTheTensorAndBothLimits) {
+    SessionOptions options = SessionTest::options();
+    options.soft_limit = 1 << 16;
+    options.hard_limit = 1 << 18;
+    Session small(options);
+    const Module module = module_from(R"(
+.func main(x: f32[N]) -> 1
+  LOAD_LOCAL x
+  LOAD_LOCAL x
+  CALL_OP unsqueeze 1 axis=1
+  BINARY_ADD
+  STORE_LOCAL y
+  LOAD_LOCAL y
+  LOAD_LOCAL y
+  CALL_OP matmul 2
+  CALL_OP matmul 2
+  CALL_OP reduce_sum 1 axes=[0], keepdim=false
+  RETURN 1
+)");
+    (void)module;
+}
+
+TEST_P(SessionTest, ExplainTellsTheSteps) {
+    const Module module = module_from(kAddReluSum);
+    const auto text = session_.explain(module);
+    ASSERT_TRUE(text) << text.error().to_string();
+    EXPECT_NE(text->find("load"), std::string::npos);
+    EXPECT_NE(text->find("main(x: f32[N])"), std::string::npos);
+    if (GetParam() && Session::has_code_generator()) {
+        for (const char* phase : {"symbolise", "match guards", "generate", "register"})
+            EXPECT_NE(text->find(phase), std::string::npos) << *text;
+        EXPECT_NE(text->find("reads 1, intermediate writes 0"), std::string::npos) << *text;
+    }
+}
+
+}  // namespace
+}  // namespace flexor
