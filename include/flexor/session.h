@@ -32,6 +32,8 @@ struct SessionOptions {
     std::uint32_t exact_capacity = 512;   // exact records per region and thread, least recently used go first
     std::uint32_t entry_capacity = 64;    // entries per region and signature (FROZEN versions), likewise
     std::uint32_t max_call_depth = 1000;  // nested function calls
+    bool fuse = true;                     // false: one kernel per op (a stress switch of tests)
+    bool evaluate_kernels = false;        // kernels run in the loop-IR evaluator, slowly (an oracle of tests)
     bool poison = false;                  // stress: pool memory is filled with NaN patterns when handed out
 };
 
@@ -80,7 +82,7 @@ public:
     void interrupt() noexcept;
     // Gives idle pool memory back to the system; returns the bytes.
     std::uint64_t trim();
-    // Drops compiled entries (all, or of one module).
+    // Drops every compiled entry.
     void clear_cache();
 
     const SessionOptions& options() const;

@@ -1,13 +1,113 @@
 #include "driver/pipeline.h"
 
+#include "driver/kernel_cache.h"
+#include "loopir/loopir.h"
+#include "lower/lower.h"
+#include "specialised/program.h"
+#include "specialize/specialize.h"
 #include "support/diagnostic.h"
+#include "support/expected.h"
+#include "transform/transform.h"
 
 namespace flexor::driver {
 
-bool Pipeline::available() { return false; }
+namespace {
 
-Expected<std::shared_ptr<const executable::Executable>> Pipeline::compile(const vm::CompileRequest&) {
-    return Diagnostic(DiagnosticId::kNoCodeGenerator);
+// Seconds since the last call.
+class StageClock {
+public:
+    double lap() {
+        const std::uint64_t now = runtime::now_ns();
+        const double seconds = static_cast<double>(now - last_) * 1e-9;
+        last_ = now;
+        return seconds;
+    }
+
+private:
+    std::uint64_t last_ = runtime::now_ns();
+};
+
+}  // namespace
+
+bool Pipeline::available() {
+#ifdef FLEXOR_WITH_LLVM
+    return true;
+#else
+    return false;
+#endif
+}
+
+Expected<void> Pipeline::build_kernels(executable::Executable& executable, StageTimes& times) {
+    if (options_.evaluate_kernels) {
+        for (executable::KernelSlot& slot : executable.kernels) slot.handle = evaluated_kernel(slot.ir);
+        times.kernels_built = static_cast<std::uint32_t>(executable.kernels.size());
+        return {};
+    }
+    FLEXOR_ASSIGN(const KernelCache::Built built, KernelCache::instance().fill(executable.kernels));
+    times.kernels_built = built.compiled;
+    times.code_bytes = built.code_bytes;
+    telemetry_->kernels_compiled.fetch_add(built.compiled, std::memory_order_relaxed);
+    telemetry_->kernel_cache_hits.fetch_add(built.hits, std::memory_order_relaxed);
+    telemetry_->code_bytes.fetch_add(built.code_bytes, std::memory_order_relaxed);
+    return {};
+}
+
+Expected<void> Pipeline::pack_weights(executable::Executable& executable, const bytecode::Module& module) {
+    for (executable::PackedWeight& packed : executable.packed) {
+        if (options_.evaluate_kernels) {
+            // The evaluator reads the matrix where it lies, by the strides that the kernel states.
+            const Tensor& tensor = module.weights[packed.weight].tensor;
+            const auto* data = static_cast<const char*>(tensor.data()) +
+                               packed.offset * static_cast<std::int64_t>(dtype_size(tensor.dtype()));
+            packed.data = std::shared_ptr<const void>(std::make_shared<Tensor>(tensor), data);
+            continue;
+        }
+        bool made = false;
+        FLEXOR_ASSIGN(packed.data, packed_weight(module, packed, &packed.bytes, &made));
+        if (made) telemetry_->packed_weight_bytes.fetch_add(packed.bytes, std::memory_order_relaxed);
+    }
+    return {};
+}
+
+Expected<std::shared_ptr<const executable::Executable>> Pipeline::compile(const vm::CompileRequest& request) {
+    StageTimes times;
+    StageClock clock;
+    specialize::Region region;
+    region.module = request.module.get();
+    region.function = request.function;
+    region.pc = request.pc;
+    region.signature = request.signature;
+    region.frame = request.frame;
+    region.exact_only = request.exact_only;
+    region.generalise = request.generalise;
+    FLEXOR_ASSIGN(specialised::Program program, specialize::specialize(region));
+    FLEXOR_TRY(specialised::verify(program));
+    std::string listing = specialised::print(program);
+    times.specialize = clock.lap();
+
+    FLEXOR_TRY(transform::expand(program, request.module->promotion));
+    transform::remove_dead_code(program);
+    times.transform = clock.lap();
+
+    lower::Options options;
+    options.fuse = options_.fuse;
+    FLEXOR_ASSIGN(executable::Executable lowered, lower::lower(program, *request.signature, options));
+    auto executable = std::make_shared<executable::Executable>(std::move(lowered));
+    executable->listing = std::move(listing);
+    if (executable->events.empty()) executable->events = program.events;
+    FLEXOR_TRY(executable::verify(*executable));
+    times.lower = clock.lap();
+
+    FLEXOR_TRY(build_kernels(*executable, times));
+    times.codegen = clock.lap();
+    FLEXOR_TRY(pack_weights(*executable, *request.module));
+    times.pack = clock.lap();
+
+    {
+        std::lock_guard lock(mutex_);
+        times_[executable.get()] = times;
+    }
+    return std::shared_ptr<const executable::Executable>(std::move(executable));
 }
 
 void Pipeline::describe(const executable::Executable& executable, EntryStats& stats) {

@@ -15,9 +15,15 @@ struct StageTimes {
     std::uint64_t code_bytes = 0;
 };
 
+struct PipelineOptions {
+    bool fuse = true;               // false: one kernel per op (a stress switch)
+    bool evaluate_kernels = false;  // kernels run in the loop-IR evaluator (a stress switch; needs no code generator)
+};
+
 class Pipeline : public vm::Compiler {
 public:
-    explicit Pipeline(runtime::Telemetry* telemetry) : telemetry_(telemetry) {}
+    Pipeline(const PipelineOptions& options, runtime::Telemetry* telemetry)
+        : options_(options), telemetry_(telemetry) {}
 
     Expected<std::shared_ptr<const executable::Executable>> compile(const vm::CompileRequest& request) override;
 
@@ -27,6 +33,10 @@ public:
     static bool available();  // false in a build without a code generator
 
 private:
+    Expected<void> build_kernels(executable::Executable& executable, StageTimes& times);
+    Expected<void> pack_weights(executable::Executable& executable, const bytecode::Module& module);
+
+    PipelineOptions options_;
     runtime::Telemetry* telemetry_;
     std::mutex mutex_;
     std::map<const executable::Executable*, StageTimes> times_;  // until described

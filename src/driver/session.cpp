@@ -55,9 +55,10 @@ struct Session::Impl {
     explicit Impl(const SessionOptions& given)
         : options(given),
           pool(runtime::Pool::create({given.soft_limit, given.hard_limit, given.poison})),
-          pipeline(&telemetry),
+          pipeline({given.fuse, given.evaluate_kernels}, &telemetry),
           engine({given.exact_only, given.exact_capacity, given.entry_capacity, given.max_call_depth},
-                 given.compile && driver::Pipeline::available() ? &pipeline : nullptr, pool, &telemetry, &hooks) {
+                 given.compile && (driver::Pipeline::available() || given.evaluate_kernels) ? &pipeline : nullptr, pool,
+                 &telemetry, &hooks) {
         if (given.threads > 0) runtime::set_thread_count(given.threads);
         engine.set_describe(
             [](void* context, const executable::Executable& executable, EntryStats& stats) {

@@ -29,12 +29,13 @@ std::vector<float> values_of(const Value& value) {
 }
 
 // Every test runs on the interpreter alone and, where there is a code generator, through regions too.
-class SessionTest : public testing::TestWithParam<bool> {
+class SessionTest : public testing::TestWithParam<int> {
 protected:
     SessionTest() : session_(options()) {}
     static SessionOptions options() {
         SessionOptions options;
-        options.compile = GetParam();
+        options.compile = GetParam() != 0;
+        options.evaluate_kernels = GetParam() == 2;
         return options;
     }
     std::vector<Value> run(std::string_view text, std::vector<Value> arguments) {
@@ -54,8 +55,9 @@ protected:
     Session session_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Tiers, SessionTest, testing::Values(false, true),
-                         [](const auto& info) { return info.param ? "compiled" : "interpreted"; });
+INSTANTIATE_TEST_SUITE_P(Tiers, SessionTest, testing::Values(0, 1, 2), [](const auto& info) {
+    return std::string(info.param == 0 ? "interpreted" : (info.param == 1 ? "compiled" : "evaluated"));
+});
 
 constexpr std::string_view kAddReluSum = R"(
 .func main(x: f32[N]) -> 1
@@ -86,7 +88,7 @@ head:
   LOAD_LOCAL y
   CALL_OP reduce_sum 1 axes=[0], keepdim=false
   CONST_SCALAR 100.0
-  CALL_OP greater 2
+  CALL_OP gt 2
   BRANCH_IF_FALSE done
   LOAD_LOCAL y
   CONST_SCALAR 0.5
@@ -173,7 +175,7 @@ TEST_P(SessionTest, ForeignCallOnceAndItsEffectIsSeen) {
     ASSERT_NE(row, stats.fallbacks.end());
     EXPECT_EQ(row->count, 1u);
     EXPECT_EQ(row->reason, "foreign");
-    EXPECT_EQ(row->line, 8);
+    EXPECT_EQ(row->line, 9);
 }
 
 TEST_P(SessionTest, ForeignErrorsAndMissingHooks) {
@@ -363,18 +365,29 @@ TEST_P(SessionTest, HardLimitNamesTheTensorAndBothLimits) {
     const Module module = module_from(R"(
 .func main(x: f32[N]) -> 1
   LOAD_LOCAL x
-  LOAD_LOCAL x
   CALL_OP unsqueeze 1 axis=1
-  BINARY_ADD
+  LOAD_LOCAL x
+  CALL_OP unsqueeze 1 axis=0
+  CALL_OP matmul 2
   STORE_LOCAL y
   LOAD_LOCAL y
   LOAD_LOCAL y
   CALL_OP matmul 2
-  CALL_OP matmul 2
-  CALL_OP reduce_sum 1 axes=[0], keepdim=false
+  CALL_OP reduce_sum 1 axes=[0, 1], keepdim=false
   RETURN 1
 )");
-    (void)module;
+    const std::vector<Value> fits{floats({2}, {1, 2})};
+    const auto result = small.run(module, fits);
+    ASSERT_TRUE(result) << result.error().to_string();
+    EXPECT_EQ(values_of((*result)[0])[0], 45.0f);  // [[1,2],[2,4]] squared: 5+10+10+20
+    const std::vector<Value> too_long{Tensor::empty(DType::kF32, {512})};
+    const auto refused = small.run(module, too_long);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), "E0601");
+    EXPECT_NE(refused.error().where().operand.find("512"), std::string::npos) << refused.error().to_string();
+    EXPECT_NE(refused.error().expected().find("soft limit 64"), std::string::npos) << refused.error().expected();
+    EXPECT_NE(refused.error().expected().find("hard limit 256"), std::string::npos) << refused.error().expected();
+    EXPECT_TRUE(small.run(module, fits));
 }
 
 TEST_P(SessionTest, ExplainTellsTheSteps) {
@@ -383,7 +396,7 @@ TEST_P(SessionTest, ExplainTellsTheSteps) {
     ASSERT_TRUE(text) << text.error().to_string();
     EXPECT_NE(text->find("load"), std::string::npos);
     EXPECT_NE(text->find("main(x: f32[N])"), std::string::npos);
-    if (GetParam() && Session::has_code_generator()) {
+    if (GetParam() != 0 && Session::has_code_generator()) {
         for (const char* phase : {"symbolise", "match guards", "generate", "register"})
             EXPECT_NE(text->find(phase), std::string::npos) << *text;
         EXPECT_NE(text->find("reads 1, intermediate writes 0"), std::string::npos) << *text;

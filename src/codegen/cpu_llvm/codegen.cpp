@@ -1,0 +1,12 @@
+#include "codegen/codegen.h"
+
+#include "codegen/cpu_llvm/kernel_compiler.h"
+
+namespace flexor::codegen {
+
+Expected<std::vector<runtime::KernelRef>> compile_kernels(std::span<const loopir::Kernel* const> kernels) {
+    FLEXOR_ASSIGN(cpu_llvm::CompiledKernels compiled, cpu_llvm::compile_kernels(kernels));
+    return std::move(compiled.handles);
+}
+
+}  // namespace flexor::codegen

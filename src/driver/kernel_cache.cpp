@@ -1,0 +1,122 @@
+#include "driver/kernel_cache.h"
+
+#include <map>
+#include <tuple>
+
+#include "loopir/loopir.h"
+#include "support/diagnostic.h"
+
+#ifdef FLEXOR_WITH_LLVM
+#include "codegen/codegen.h"
+#include "runtime/kernels/gemm.h"
+#endif
+
+namespace flexor::driver {
+
+KernelCache& KernelCache::instance() {
+    static auto* cache = new KernelCache();  // never destroyed: code may run while the process ends
+    return *cache;
+}
+
+runtime::KernelRef KernelCache::find(std::size_t hash, const loopir::Kernel& kernel) const {
+    const auto [begin, end] = items_.equal_range(hash);
+    for (auto it = begin; it != end; ++it) {
+        if (loopir::structurally_equal(it->second.kernel, kernel)) return it->second.handle;
+    }
+    return nullptr;
+}
+
+Expected<KernelCache::Built> KernelCache::fill([[maybe_unused]] std::span<executable::KernelSlot> kernels) {
+#ifdef FLEXOR_WITH_LLVM
+    Built built;
+    // One compilation at a time: what two regions share is compiled by the first.
+    std::lock_guard lock(mutex_);
+    std::vector<std::size_t> hashes(kernels.size());
+    std::vector<const loopir::Kernel*> missing;
+    std::vector<std::size_t> owners;
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        hashes[i] = loopir::structural_hash(kernels[i].ir);
+        kernels[i].handle = find(hashes[i], kernels[i].ir);
+        if (kernels[i].handle != nullptr) {
+            ++built.hits;
+            continue;
+        }
+        missing.push_back(&kernels[i].ir);
+        owners.push_back(i);
+    }
+    if (missing.empty()) return built;
+    auto compiled = codegen::compile_kernels(missing);
+    if (!compiled) return std::move(compiled).error();
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+        executable::KernelSlot& slot = kernels[owners[i]];
+        slot.handle = (*compiled)[i];
+        if (find(hashes[owners[i]], slot.ir) != nullptr) {
+            ++built.hits;  // equal to another kernel of the same region
+            continue;
+        }
+        items_.emplace(hashes[owners[i]], Item{slot.ir, slot.handle});
+        ++built.compiled;
+        built.code_bytes += slot.handle->code_bytes();
+    }
+    return built;
+#else
+    return Diagnostic(DiagnosticId::kNoCodeGenerator);
+#endif
+}
+
+Expected<std::shared_ptr<const void>> packed_weight([[maybe_unused]] const bytecode::Module& module,
+                                                    [[maybe_unused]] const executable::PackedWeight& packed,
+                                                    [[maybe_unused]] std::size_t* bytes, [[maybe_unused]] bool* made) {
+#ifdef FLEXOR_WITH_LLVM
+    using Key = std::tuple<std::uint64_t, std::uint32_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                           std::int64_t, DType>;
+    static std::mutex mutex;
+    static auto* cache = new std::map<Key, std::weak_ptr<const runtime::PackedMatrix>>();
+    const Key key{module.id,         packed.weight,     packed.k,      packed.n,
+                  packed.row_stride, packed.col_stride, packed.offset, packed.dtype};
+    std::lock_guard lock(mutex);
+    std::shared_ptr<const runtime::PackedMatrix> matrix = (*cache)[key].lock();
+    *made = matrix == nullptr;
+    if (matrix == nullptr) {
+        const Tensor& tensor = module.weights[packed.weight].tensor;
+        const auto* source = static_cast<const char*>(tensor.data()) +
+                             packed.offset * static_cast<std::int64_t>(dtype_size(tensor.dtype()));
+        matrix = std::make_shared<const runtime::PackedMatrix>(packed.dtype, packed.k, packed.n, source,
+                                                               packed.row_stride, packed.col_stride);
+        if (matrix->data() == nullptr && matrix->bytes() > 0) {
+            return Diagnostic(DiagnosticId::kOutOfMemory).operand(module.weights[packed.weight].name);
+        }
+        std::erase_if(*cache, [](const auto& item) { return item.second.expired(); });
+        (*cache)[key] = matrix;
+    }
+    *bytes = matrix->bytes();
+    return std::shared_ptr<const void>(matrix, matrix->data());
+#else
+    return Diagnostic(DiagnosticId::kNoCodeGenerator);
+#endif
+}
+
+namespace {
+
+class EvaluatedKernel final : public runtime::KernelHandle {
+public:
+    explicit EvaluatedKernel(const loopir::Kernel& kernel) : kernel_(kernel) {}
+    void launch(const runtime::LaunchArgs& args) const override {
+        loopir::EvalArgs eval{};
+        eval.buffers = args.buffers;
+        eval.params = args.params;
+        loopir::evaluate(kernel_, eval);
+        if (eval.fault) *args.fault = 1;
+    }
+    std::size_t workspace_bytes(const std::int64_t*) const override { return 0; }
+    std::size_t code_bytes() const override { return 0; }
+
+private:
+    loopir::Kernel kernel_;
+};
+
+}  // namespace
+
+runtime::KernelRef evaluated_kernel(const loopir::Kernel& kernel) { return std::make_shared<EvaluatedKernel>(kernel); }
+
+}  // namespace flexor::driver
