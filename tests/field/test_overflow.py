@@ -33,12 +33,12 @@ def test_f046_a_row_index_times_a_row_pitch_beyond_32_bits():
     rows = (20_971, 20_972, 20_999)
     for i, row in enumerate(rows):
         table[row] = i + 1
-    take = Program([("t", "int8", ["R", "C"]), ("i", "int32", ["N"])], lambda f, t, i: f.embedding(i, t))
+    take = Program([("t", "int8", ["R", "C"]), ("i", "int32", ["N"])], lambda f, t, i: f.index_select(t, i, axis=0))
     got = take(table, np.array(rows, np.int32))
     assert [set(row.tolist()) for row in got] == [{1}, {2}, {3}]
     write = Program(
         [("t", "int8", ["R", "C"]), ("v", "int8", ["C"]), ("at", "bool", ["P"])],
-        lambda f, t, v, at: f.copy_(
+        lambda f, t, v, at: f.assign(
             f.slice(t, axis=0, start=at.shape[0], stop=at.shape[0] + 1), f.unsqueeze(v, axis=0)
         ),
     )

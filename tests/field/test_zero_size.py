@@ -45,7 +45,7 @@ def test_f029_reductions_of_an_empty_tensor(op, identity):
         dirty_pool(program)
         assert program(torch.ones(2, 3)).shape == torch.Size(shape if axes != [1] else (2,))
         if identity is None and axes != [1]:
-            with pytest.raises((ValueError, RuntimeError, IndexError), match="empty"):
+            with pytest.raises((ValueError, RuntimeError, IndexError), match="no elements"):
                 program(torch.ones(0, 3))
             continue
         got = program(torch.ones(0, 3))
@@ -60,7 +60,7 @@ def test_f029_reductions_of_an_empty_tensor(op, identity):
 def test_f029_argmax_of_an_empty_tensor():
     program = Program([("x", "float32", ["N", "M"])], lambda f, x: f.argmax(x, axes=[0], keepdim=False))
     assert torch.equal(program(torch.tensor([[1.0, 5.0], [2.0, 3.0]])), torch.tensor([1, 0]))
-    with pytest.raises((ValueError, RuntimeError, IndexError), match="empty"):
+    with pytest.raises((ValueError, RuntimeError, IndexError), match="no elements"):
         program(torch.ones(0, 3))
 
 
@@ -87,7 +87,7 @@ def test_f035_writing_an_empty_block_changes_nothing():
         first = at.shape[0]
         rows = f.slice(x, axis=0, start=first, stop=first + block.shape[0])
         columns = f.slice(rows, axis=1, start=first, stop=first + block.shape[1])
-        f.copy_(f.slice(columns, axis=2, start=first, stop=first + block.shape[2]), block)
+        f.assign(f.slice(columns, axis=2, start=first, stop=first + block.shape[2]), block)
         return x
 
     program = Program(

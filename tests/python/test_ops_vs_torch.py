@@ -494,7 +494,24 @@ ATTENTION = (
     ),
 )
 
-CASES = (*UNARY, *BINARY, *TERNARY, *REDUCTIONS, *MOVEMENT, *CONTRACTIONS, *NORMALISATIONS, *ATTENTION)
+INDEXING = (
+    Case("tril", lambda x: x.tril(1), (torch.float32, torch.int64, torch.bool), cubes, attrs={"diagonal": 1}),
+    Case("triu", lambda x: x.triu(-1), (torch.float32, torch.int64, torch.bool), cubes, attrs={"diagonal": -1}),
+    Case(
+        "masked_fill",
+        lambda x, m, v: x.masked_fill(m, v),
+        (*FLOATS, torch.int64),
+        lambda n: [((n, 5), (n, 5), ()), ((3, n), (1, n), ())],
+        operand_dtypes=((1, torch.bool),),
+    ),
+    Case(
+        "full_like", lambda x, v: torch.full_like(x, v.item()), (torch.float32, torch.int64), lambda n: [((n, 5), ())]
+    ),
+    Case("zeros_like", torch.zeros_like, ALL),
+    Case("ones_like", torch.ones_like, ALL),
+)
+
+CASES = (*INDEXING, *UNARY, *BINARY, *TERNARY, *REDUCTIONS, *MOVEMENT, *CONTRACTIONS, *NORMALISATIONS, *ATTENTION)
 
 
 def runs_of(case, dtype):
@@ -525,11 +542,17 @@ def test_op(case, dtype):
             raise AssertionError(f"{case} {name_of(dtype)} on {name}: {error}") from error
 
 
+ELSEWHERE = {
+    *("cast", "gather", "take", "index_select", "embedding", "embedding_bag", "embedding_bag_offsets"),
+    *("full", "zeros", "ones", "arange", "eye", "assign", "fill_"),
+}
+
+
 def test_every_op_of_the_registry_is_met():
     """An op that is added without a case here, or in a test of its own, fails."""
-    elsewhere = {"cast", "gather", "embedding", "embedding_bag"}
-    missing = {op["name"] for op in flexor.list_ops()} - {c.op for c in CASES} - elsewhere
-    assert not missing
+    names = {op["name"] for op in flexor.list_ops()}
+    in_place = {name for name in names if name.endswith("_")}
+    assert not names - in_place - {c.op for c in CASES} - ELSEWHERE
 
 
 @pytest.mark.parametrize("source", ALL, ids=name_of)
@@ -567,19 +590,123 @@ def test_rows_taken_by_index(index_dtype):
         check(lambda t, i: torch.gather(t, 0, i.long()), session, gather, [table, rows_])
 
 
+@pytest.mark.parametrize("dtype", (torch.float32, torch.int8, torch.bool), ids=name_of)
+def test_slices_taken_by_index(dtype):
+    """take and index_select along each axis, with indices that count from the end where the op wraps."""
+    x, session = laid_out((9, 6), dtype, "transposed"), flexor.Session()
+    for axis, wrap in itertools.product((0, 1), (False, True)):
+        attrs = {"axis": axis, "wrap": wrap}
+        select = Case("index_select", None, shapes=lambda n: [((9, 6), (n,))], attrs=attrs)
+        take = Case("take", None, shapes=lambda n: [((9, 6), (n, 2))], attrs=attrs)
+        modules = [module_of(dataclasses.replace(c, operand_dtypes=((1, torch.int64),)), dtype) for c in (select, take)]
+        for n in SIZES:
+            index = laid_out((n, 2), torch.int64, "wide pitch", n, "positive") % x.shape[axis]
+            given = index - x.shape[axis] if wrap else index
+            check(lambda t, i: torch.index_select(t, axis, i % t.shape[axis]), session, modules[0], [x, given[:, 0]])
+            got, wanted = session.run(modules[1], x, given), x.numpy().take(index.numpy(), axis)
+            judge(got, torch.from_numpy(wanted), torch.from_numpy(wanted))
+
+
+def test_creation():
+    """Shapes from a symbolic size, 0 among them."""
+    b = flexor.Builder()
+    f = b.function("main", inputs=[("x", "float32", ["N", "M"])])
+    (x,) = f.inputs
+    n, m = x.shape[0], x.shape[1]
+    f.output(
+        f.op("full", 2.5, shape=[n, 3]),
+        f.op("zeros", shape=[n, m], dtype="int64"),
+        f.op("ones", shape=[2 * n], dtype="bool"),
+        f.op("arange", start=1, stop=n, step=2),
+        f.op("eye", rows=n, columns=m),
+    )
+    module, session = b.build(), flexor.Session()
+    for n, m in itertools.product(SIZES, (0, 1, 17)):
+        full, zeros, ones, steps, eye = session.run(module, torch.empty(n, m))
+        for got, wanted in (
+            (full, torch.full((n, 3), 2.5)),
+            (zeros, torch.zeros(n, m, dtype=torch.int64)),
+            (ones, torch.ones(2 * n, dtype=torch.bool)),
+            (steps, torch.arange(1, max(n, 1), 2)),
+            (eye, torch.eye(n, m)),
+        ):
+            judge(got, wanted, wanted)
+
+
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if name not in ("expanded", "overlapping")])
+def test_writes(layout):
+    """In-place ops change the argument, its base and nothing beside it, return the argument's view, and are counted."""
+
+    def torch_writes(x, y):
+        x.mul_(y)
+        x[:, 1:].copy_(y[:, :1])
+        x.add_(1.5)
+        return x
+
+    b = flexor.Builder()
+    f = b.function("main", inputs=[("x", "float32", ["N", "M"]), ("y", "float32", ["N", "M"])])
+    x, y = f.inputs
+    f.op("mul_", x, y)
+    f.op("assign", x[:, 1:], y[:, :1])
+    f.output(f.op("add_", x, 1.5))
+    module, session = b.build(), flexor.Session()
+    for shape in [(n, 5) for n in SIZES] + [(3, n) for n in SIZES if n]:
+        ours, theirs, y = (laid_out(shape, torch.float32, k, 3) for k in (layout, layout, "transposed"))
+        version = ours._version
+        got, wanted = session.run(module, ours, y), torch_writes(theirs, y)
+        assert got.data_ptr() == ours.data_ptr()
+        assert got.stride() == wanted.stride()
+        assert torch.equal(ours, theirs)
+        base, right = (t._base if t._base is not None else t for t in (ours, theirs))
+        assert torch.equal(base, right)
+        assert ours._version > version
+
+
+def test_writes_seen_through_aliases():
+    """The same tensor twice, overlapping halves of one buffer, disjoint tensors, in one program."""
+    b = flexor.Builder()
+    f = b.function("main", inputs=[("x", "float32", ["N"]), ("y", "float32", ["N"])])
+    x, y = f.inputs
+    f.op("mul_", x, 2.0)
+    f.output(x + y)
+    module, session = b.build(), flexor.Session()
+    for _ in range(2):
+        apart = session.run(module, torch.ones(4), torch.ones(4))
+        assert apart.tolist() == [3, 3, 3, 3]
+        same = torch.ones(4)
+        assert session.run(module, same, same).tolist() == [4, 4, 4, 4]
+        base = torch.ones(8)
+        assert session.run(module, base[0:4], base[2:6]).tolist() == [4, 4, 3, 3]
+        assert base.tolist() == [2, 2, 2, 2, 1, 1, 1, 1]
+        base = torch.ones(8)
+        assert session.run(module, base[2:6], base[0:4]).tolist() == [3, 3, 4, 4]
+
+
+def test_a_write_to_a_broadcast_target_is_refused():
+    b = flexor.Builder()
+    f = b.function("main", inputs=[("x", "float32", ["N", "M"])])
+    f.output(f.op("add_", f.inputs[0], 1.0))
+    module, session = b.build(), flexor.Session()
+    with pytest.raises(flexor.ShapeError):
+        session.run(module, torch.ones(1, 3).expand(4, 3))
+    assert session.run(module, torch.ones(4, 3)).sum() == 24
+
+
 @pytest.mark.parametrize("mode", ("sum", "mean", "max"))
 def test_embedding_bag(mode):
-    """Bags of different sizes, an empty one among them."""
-    b = flexor.Builder()
-    f = b.function(
-        "main", inputs=[("ids", "int64", ["N"]), ("table", "float32", ["R", "D"]), ("offsets", "int64", ["B"])]
-    )
-    f.output(f.op("embedding_bag", *f.inputs, mode=mode))
-    module, session = b.build(), flexor.Session()
+    """Bags of different sizes cut by offsets, empty ones among them, and bags of one size as rows of ids."""
     table = laid_out((9, 6), torch.float32, "contiguous")
-    for ids, offsets in (([1, 2, 8, 0, 5], [0, 2, 2, 4]), ([3], [0]), ([], [0, 0]), ([4, 4, 4, 4, 4, 4, 4], [0, 1])):
-        operands = [torch.tensor(ids, dtype=torch.int64), table, torch.tensor(offsets)]
-        check(lambda i, t, o: F.embedding_bag(i, t, o, mode=mode), session, module, operands, ulps=8)
+    by_offsets = Case("embedding_bag_offsets", None, shapes=lambda n: [((n,), (n,), (9, 6))], attrs={"mode": mode})
+    by_offsets = dataclasses.replace(by_offsets, operand_dtypes=((0, torch.int64), (1, torch.int64)))
+    module, session = module_of(by_offsets, torch.float32), flexor.Session()
+    for ids, offsets in (([1, 2, 8, 0, 5], [0, 2, 2, 4]), ([3], [0]), ([], [0, 0]), ([4] * 33, [0, 1]), ([], [])):
+        operands = [torch.tensor(i, dtype=torch.int64) for i in (ids, offsets)]
+        check(lambda i, o, t: F.embedding_bag(i, t, o, mode=mode), session, module, [*operands, table], ulps=8)
+    by_rows = Case("embedding_bag", None, shapes=lambda n: [((n, n), (9, 6))], attrs={"mode": mode})
+    module = module_of(dataclasses.replace(by_rows, operand_dtypes=((0, torch.int64),)), torch.float32)
+    for bags, size in itertools.product((0, 1, 3), (1, 2, 17)):
+        ids = laid_out((bags, size), torch.int64, "contiguous", size, "positive") % 9
+        check(lambda i, t: F.embedding_bag(i, t, mode=mode), session, module, [ids, table], ulps=8)
 
 
 def test_attention_with_lengths():
