@@ -1,0 +1,594 @@
+#include "fast/convert.h"
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#include <numpy/arrayobject.h>
+
+#include <cstring>
+
+#include "dlpack/dlpack.h"
+
+namespace flexor::python {
+
+namespace {
+
+// What is known of torch once it is imported; strong references for the life of the process.
+struct Torch {
+    PyTypeObject* tensor = nullptr;
+    PyTypeObject* parameter = nullptr;
+    const DLPackExchangeAPI* api = nullptr;
+    PyObject* is_neg = nullptr;           // method descriptors of torch.Tensor
+    PyObject* is_grad_enabled = nullptr;  // torch.is_grad_enabled
+    PyObject* increment_version = nullptr;
+    bool looked = false;
+} torch;
+
+struct Names {
+    PyObject* requires_grad = nullptr;
+    PyObject* dlpack = nullptr;
+    PyObject* dlpack_device = nullptr;
+    PyObject* max_version = nullptr;
+    PyObject* bfloat16 = nullptr;  // ml_dtypes.bfloat16 dtype, if an array of it was met
+} names;
+
+PyObject* errors_module() {
+    static PyObject* module = PyImport_ImportModule("flexor.errors");
+    return module;
+}
+
+void raise_named(const char* exception, const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    PyObject* text = PyUnicode_FromFormatV(format, arguments);
+    va_end(arguments);
+    PyObject* module = errors_module();
+    PyObject* type = module != nullptr ? PyObject_GetAttrString(module, exception) : nullptr;
+    if (type != nullptr && text != nullptr) PyErr_SetObject(type, text);
+    Py_XDECREF(type);
+    Py_XDECREF(text);
+}
+
+// torch's parts, looked up when the first object of its kind shows that it is loaded.
+bool look_for_torch() {
+    if (torch.looked) return torch.tensor != nullptr;
+    PyObject* modules = PyImport_GetModuleDict();
+    PyObject* module = PyDict_GetItemString(modules, "torch");
+    if (module == nullptr) return false;
+    torch.looked = true;
+    PyObject* tensor = PyObject_GetAttrString(module, "Tensor");
+    PyObject* nn = PyObject_GetAttrString(module, "nn");
+    PyObject* parameter = nn != nullptr ? PyObject_GetAttrString(nn, "Parameter") : nullptr;
+    Py_XDECREF(nn);
+    PyObject* capsule = tensor != nullptr ? PyObject_GetAttrString(tensor, "__dlpack_c_exchange_api__") : nullptr;
+    if (capsule != nullptr) {
+        torch.api = static_cast<const DLPackExchangeAPI*>(PyCapsule_GetPointer(capsule, "dlpack_exchange_api"));
+        if (torch.api != nullptr && torch.api->header.version.major != DLPACK_MAJOR_VERSION) torch.api = nullptr;
+    }
+    torch.is_neg = tensor != nullptr ? PyObject_GetAttrString(tensor, "is_neg") : nullptr;
+    torch.is_grad_enabled = PyObject_GetAttrString(module, "is_grad_enabled");
+    PyErr_Clear();
+    PyObject* graph = PyImport_ImportModule("torch.autograd.graph");
+    torch.increment_version = graph != nullptr ? PyObject_GetAttrString(graph, "increment_version") : nullptr;
+    Py_XDECREF(graph);
+    PyErr_Clear();
+    torch.tensor = reinterpret_cast<PyTypeObject*>(tensor);
+    torch.parameter = reinterpret_cast<PyTypeObject*>(parameter);
+    return torch.tensor != nullptr;
+}
+
+bool dtype_from_dlpack(DLDataType type, DType& out) {
+    if (type.lanes != 1) return false;
+    switch (type.code) {
+        case kDLBool:
+            out = DType::kBool;
+            return type.bits == 8;
+        case kDLInt:
+            out = type.bits == 64 ? DType::kI64 : (type.bits == 32 ? DType::kI32 : DType::kI8);
+            return type.bits == 64 || type.bits == 32 || type.bits == 8;
+        case kDLUInt:
+            out = DType::kU8;
+            return type.bits == 8;
+        case kDLFloat:
+            out = type.bits == 64 ? DType::kF64 : (type.bits == 32 ? DType::kF32 : DType::kF16);
+            return type.bits == 64 || type.bits == 32 || type.bits == 16;
+        case kDLBfloat:
+            out = DType::kBF16;
+            return type.bits == 16;
+        default:
+            return false;
+    }
+}
+
+DLDataType dlpack_from_dtype(DType dtype) {
+    const auto bits = static_cast<std::uint8_t>(8 * dtype_size(dtype));
+    switch (dtype) {
+        case DType::kBool:
+            return {kDLBool, 8, 1};
+        case DType::kU8:
+            return {kDLUInt, 8, 1};
+        case DType::kI8:
+        case DType::kI32:
+        case DType::kI64:
+            return {kDLInt, bits, 1};
+        case DType::kBF16:
+            return {kDLBfloat, 16, 1};
+        case DType::kF16:
+        case DType::kF32:
+        case DType::kF64:
+            return {kDLFloat, bits, 1};
+    }
+    return {kDLFloat, bits, 1};
+}
+
+// Drops the Python object that owns a Tensor's memory, from whichever thread lets go last.
+void release_object(void* context, void*) {
+    if (!Py_IsInitialized()) return;
+    const PyGILState_STATE state = PyGILState_Ensure();
+    Py_DECREF(static_cast<PyObject*>(context));
+    PyGILState_Release(state);
+}
+
+Value tensor_of_object(PyObject* object, void* data, DType dtype, std::span<const std::int64_t> sizes,
+                       std::span<const std::int64_t> strides) {
+    Py_INCREF(object);
+    return Value(Tensor::from_blob(data, dtype, sizes, strides, release_object, object));
+}
+
+bool check_rank(int rank) {
+    if (rank <= kMaxRank) return true;
+    raise_named("NotSupported", "E0704 a tensor of rank %d; the highest is %d", rank, kMaxRank);
+    return false;
+}
+
+bool from_dltensor(PyObject* owner, const DLTensor& t, Value& out) {
+    if (t.device.device_type != kDLCPU) {
+        raise_named("DTypeError", "E0403 the argument lies on DLPack device type %d; this build runs on the CPU", static_cast<int>(t.device.device_type));
+        return false;
+    }
+    DType dtype;
+    if (!dtype_from_dlpack(t.dtype, dtype)) {
+        raise_named("DTypeError", "E0401 a tensor of DLPack type code %d, %d bits has no dtype here", t.dtype.code, t.dtype.bits);
+        return false;
+    }
+    if (!check_rank(t.ndim)) return false;
+    std::int64_t strides[kMaxRank];
+    std::int64_t count = 1;
+    for (int i = t.ndim; i-- > 0;) {
+        strides[i] = t.strides != nullptr ? t.strides[i] : count;
+        count *= t.shape[i];
+    }
+    if (t.data == nullptr && count != 0) {
+        raise_named("NotSupported", "E0704 the tensor has elements but no memory (a fake, meta or resized tensor)");
+        return false;
+    }
+    out = tensor_of_object(owner, static_cast<char*>(t.data) + t.byte_offset, dtype,
+                           {t.shape, static_cast<std::size_t>(t.ndim)}, {strides, static_cast<std::size_t>(t.ndim)});
+    return true;
+}
+
+bool from_torch(PyObject* object, Value& out) {
+    PyObject* requires_grad = PyObject_GetAttr(object, names.requires_grad);
+    if (requires_grad == nullptr) return false;
+    const bool wants_grad = requires_grad == Py_True;
+    Py_DECREF(requires_grad);
+    if (wants_grad) {
+        PyObject* enabled = PyObject_CallNoArgs(torch.is_grad_enabled);
+        if (enabled == nullptr) return false;
+        const bool grad_mode = enabled == Py_True;
+        Py_DECREF(enabled);
+        if (grad_mode) {
+            raise_named("ArgumentError",
+                        "E0510 the argument requires a gradient, and the module computes none\n"
+                        "  hint: call it under torch.no_grad() or torch.inference_mode(), or pass x.detach()");
+            return false;
+        }
+    }
+    if (torch.is_neg != nullptr) {
+        PyObject* negative = PyObject_CallOneArg(torch.is_neg, object);
+        if (negative == nullptr) return false;
+        const bool is_negative = negative == Py_True;
+        Py_DECREF(negative);
+        if (is_negative) {
+            raise_named("NotSupported", "E0704 the tensor is a lazily negated view\n  hint: pass x.resolve_neg()");
+            return false;
+        }
+    }
+    DLTensor t;
+    if (torch.api->dltensor_from_py_object_no_sync(object, &t) != 0) {
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        raise_named("NotSupported", "E0704 the tensor's memory cannot be read directly: %S", value != nullptr ? value : Py_None);
+        Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
+        return false;
+    }
+    return from_dltensor(object, t, out);
+}
+
+bool from_array(PyObject* object, Value& out) {
+    auto* array = reinterpret_cast<PyArrayObject*>(object);
+    PyArray_Descr* descr = PyArray_DESCR(array);
+    DType dtype;
+    if (PyDataType_ISBYTESWAPPED(descr)) {
+        raise_named("DTypeError", "E0401 an array in the other byte order\n  hint: x.astype(x.dtype.newbyteorder('='))");
+        return false;
+    }
+    switch (descr->type_num) {
+        case NPY_BOOL:
+            dtype = DType::kBool;
+            break;
+        case NPY_UINT8:
+            dtype = DType::kU8;
+            break;
+        case NPY_INT8:
+            dtype = DType::kI8;
+            break;
+        case NPY_FLOAT16:
+            dtype = DType::kF16;
+            break;
+        case NPY_FLOAT32:
+            dtype = DType::kF32;
+            break;
+        case NPY_FLOAT64:
+            dtype = DType::kF64;
+            break;
+        default:
+            if (PyTypeNum_ISSIGNED(descr->type_num) && (PyDataType_ELSIZE(descr) == 4 || PyDataType_ELSIZE(descr) == 8)) {
+                dtype = PyDataType_ELSIZE(descr) == 4 ? DType::kI32 : DType::kI64;
+                break;
+            }
+            if (PyDataType_ELSIZE(descr) == 2 && std::strcmp(descr->typeobj->tp_name, "ml_dtypes.bfloat16") == 0) {
+                dtype = DType::kBF16;
+                if (names.bfloat16 == nullptr) {
+                    Py_INCREF(descr);
+                    names.bfloat16 = reinterpret_cast<PyObject*>(descr);
+                }
+                break;
+            }
+            raise_named("DTypeError", "E0401 an array of dtype %S has no dtype here", reinterpret_cast<PyObject*>(descr));
+            return false;
+    }
+    const int rank = PyArray_NDIM(array);
+    if (!check_rank(rank)) return false;
+    const auto item = static_cast<std::int64_t>(dtype_size(dtype));
+    std::int64_t sizes[kMaxRank];
+    std::int64_t strides[kMaxRank];
+    for (int i = 0; i < rank; ++i) {
+        sizes[i] = PyArray_DIM(array, i);
+        const std::int64_t bytes = PyArray_STRIDE(array, i);
+        if (bytes % item != 0 && sizes[i] > 1) {
+            raise_named("NotSupported", "E0704 an array whose strides are no multiples of its element size\n  hint: pass a copy");
+            return false;
+        }
+        strides[i] = bytes / item;
+    }
+    out = tensor_of_object(object, PyArray_DATA(array), dtype, {sizes, static_cast<std::size_t>(rank)},
+                           {strides, static_cast<std::size_t>(rank)});
+    return true;
+}
+
+// Any other object that speaks DLPack (JAX arrays, CuPy, ...).
+bool from_dlpack(PyObject* object, Value& out) {
+    PyObject* capsule = PyObject_CallMethodNoArgs(object, names.dlpack);
+    if (capsule == nullptr) return false;
+    auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
+    if (managed == nullptr) {
+        Py_DECREF(capsule);
+        return false;
+    }
+    // The capsule owns the exported tensor and is what keeps its memory alive.
+    const bool ok = from_dltensor(capsule, managed->dl_tensor, out);
+    Py_DECREF(capsule);
+    return ok;
+}
+
+bool sequence_from_object(PyObject* object, Value& out, Framework& framework) {
+    PyObject* fast = PySequence_Fast(object, "a list or tuple");
+    if (fast == nullptr) return false;
+    ValueList list;
+    const Py_ssize_t count = PySequence_Fast_GET_SIZE(fast);
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        Value element;
+        if (!value_from_object(PySequence_Fast_GET_ITEM(fast, i), element, framework)) {
+            Py_DECREF(fast);
+            return false;
+        }
+        list.push_back(std::move(element));
+    }
+    Py_DECREF(fast);
+    out = Value::list(std::move(list));
+    return true;
+}
+
+bool dict_from_object(PyObject* object, Value& out, Framework& framework) {
+    ValueDict items;
+    PyObject *key, *item;
+    Py_ssize_t position = 0;
+    while (PyDict_Next(object, &position, &key, &item) != 0) {
+        const char* text = PyUnicode_Check(key) ? PyUnicode_AsUTF8(key) : nullptr;
+        if (text == nullptr) {
+            if (!PyErr_Occurred()) raise_named("DTypeError", "E0404 a dict argument needs keys of str, not %R", key);
+            return false;
+        }
+        Value value;
+        if (!value_from_object(item, value, framework)) return false;
+        items.emplace_back(text, std::move(value));
+    }
+    out = Value::dict(std::move(items));
+    return true;
+}
+
+// --- results
+
+struct Exported {
+    DLManagedTensorVersioned managed;
+    Tensor tensor;
+};
+
+void delete_exported(DLManagedTensorVersioned* self) { delete static_cast<Exported*>(self->manager_ctx); }
+
+PyObject* torch_from_tensor(const Tensor& tensor) {
+    auto* exported = new Exported{{}, tensor};
+    DLManagedTensorVersioned& m = exported->managed;
+    m.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+    m.manager_ctx = exported;
+    m.deleter = delete_exported;
+    m.flags = 0;
+    m.dl_tensor.data = tensor.data();
+    m.dl_tensor.device = {kDLCPU, 0};
+    m.dl_tensor.ndim = tensor.rank();
+    m.dl_tensor.dtype = dlpack_from_dtype(tensor.dtype());
+    m.dl_tensor.shape = const_cast<std::int64_t*>(exported->tensor.sizes().data());
+    m.dl_tensor.strides = const_cast<std::int64_t*>(exported->tensor.strides().data());
+    m.dl_tensor.byte_offset = 0;
+    void* object = nullptr;
+    if (torch.api->managed_tensor_to_py_object_no_sync(&m, &object) != 0) return nullptr;
+    return static_cast<PyObject*>(object);
+}
+
+// Owner of the memory behind a NumPy result.
+constexpr const char* kOwnerName = "flexor.tensor";
+
+void delete_owner(PyObject* capsule) { delete static_cast<Tensor*>(PyCapsule_GetPointer(capsule, kOwnerName)); }
+
+PyObject* numpy_from_tensor(const Tensor& tensor) {
+    int type = NPY_FLOAT32;
+    switch (tensor.dtype()) {
+        case DType::kBool:
+            type = NPY_BOOL;
+            break;
+        case DType::kU8:
+            type = NPY_UINT8;
+            break;
+        case DType::kI8:
+            type = NPY_INT8;
+            break;
+        case DType::kI32:
+            type = NPY_INT32;
+            break;
+        case DType::kI64:
+            type = NPY_INT64;
+            break;
+        case DType::kF16:
+            type = NPY_FLOAT16;
+            break;
+        case DType::kBF16:
+        case DType::kF32:
+            break;
+        case DType::kF64:
+            type = NPY_FLOAT64;
+            break;
+    }
+    PyArray_Descr* descr = nullptr;
+    if (tensor.dtype() == DType::kBF16) {
+        if (names.bfloat16 == nullptr) {
+            PyObject* ml = PyImport_ImportModule("ml_dtypes");
+            PyObject* scalar = ml != nullptr ? PyObject_GetAttrString(ml, "bfloat16") : nullptr;
+            PyArray_Descr* found = nullptr;
+            if (scalar == nullptr || PyArray_DescrConverter(scalar, &found) == 0) {
+                PyErr_Clear();
+                raise_named("NotSupported", "E0704 a bfloat16 result for NumPy needs the package ml_dtypes");
+                Py_XDECREF(ml), Py_XDECREF(scalar);
+                return nullptr;
+            }
+            Py_DECREF(ml), Py_DECREF(scalar);
+            names.bfloat16 = reinterpret_cast<PyObject*>(found);
+        }
+        descr = reinterpret_cast<PyArray_Descr*>(names.bfloat16);
+        Py_INCREF(descr);
+    } else {
+        descr = PyArray_DescrFromType(type);
+    }
+    npy_intp sizes[kMaxRank];
+    npy_intp strides[kMaxRank];
+    const auto item = static_cast<std::int64_t>(dtype_size(tensor.dtype()));
+    for (int i = 0; i < tensor.rank(); ++i) {
+        sizes[i] = tensor.size(i);
+        strides[i] = tensor.stride(i) * item;
+    }
+    PyObject* array = PyArray_NewFromDescr(&PyArray_Type, descr, tensor.rank(), sizes, strides, tensor.data(),
+                                           NPY_ARRAY_WRITEABLE | NPY_ARRAY_ALIGNED, nullptr);
+    if (array == nullptr) return nullptr;
+    PyObject* owner = PyCapsule_New(new Tensor(tensor), kOwnerName, delete_owner);
+    if (owner == nullptr || PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array), owner) != 0) {
+        Py_XDECREF(owner);
+        Py_DECREF(array);
+        return nullptr;
+    }
+    return array;
+}
+
+PyObject* object_from_tensor(const Tensor& tensor, Framework framework) {
+    const Storage* storage = tensor.storage();
+    if (storage->deleter == release_object && storage->context != nullptr) {
+        // P3: the whole of an argument is that argument.
+        auto* object = static_cast<PyObject*>(storage->context);
+        bool same = false;
+        if (PyArray_CheckExact(object)) {
+            auto* array = reinterpret_cast<PyArrayObject*>(object);
+            same = PyArray_DATA(array) == tensor.data() && PyArray_NDIM(array) == tensor.rank();
+            for (int i = 0; same && i < tensor.rank(); ++i) {
+                same = PyArray_DIM(array, i) == tensor.size(i) &&
+                       (tensor.size(i) <= 1 || PyArray_STRIDE(array, i) == tensor.stride(i) * static_cast<std::int64_t>(dtype_size(tensor.dtype())));
+            }
+        } else if (torch.tensor != nullptr && (Py_TYPE(object) == torch.tensor || Py_TYPE(object) == torch.parameter)) {
+            DLTensor t;
+            if (torch.api->dltensor_from_py_object_no_sync(object, &t) == 0) {
+                same = static_cast<char*>(t.data) + t.byte_offset == tensor.data() && t.ndim == tensor.rank();
+                for (int i = 0; same && i < tensor.rank(); ++i) {
+                    same = t.shape[i] == tensor.size(i) && (tensor.size(i) <= 1 || t.strides[i] == tensor.stride(i));
+                }
+            } else {
+                PyErr_Clear();
+            }
+        }
+        if (same) {
+            Py_INCREF(object);
+            return object;
+        }
+    }
+    return framework == Framework::kTorch && torch.api != nullptr ? torch_from_tensor(tensor) : numpy_from_tensor(tensor);
+}
+
+}  // namespace
+
+bool initialise_convert() {
+    names.requires_grad = PyUnicode_InternFromString("requires_grad");
+    names.dlpack = PyUnicode_InternFromString("__dlpack__");
+    names.dlpack_device = PyUnicode_InternFromString("__dlpack_device__");
+    return _import_array() >= 0;
+}
+
+bool value_from_object(PyObject* object, Value& out, Framework& framework) {
+    PyTypeObject* type = Py_TYPE(object);
+    if (type == &PyArray_Type) {
+        if (framework == Framework::kNone) framework = Framework::kNumpy;
+        return from_array(object, out);
+    }
+    if (type == torch.tensor || type == torch.parameter) {
+        if (torch.api == nullptr) return from_dlpack(object, out);
+        framework = Framework::kTorch;
+        return from_torch(object, out);
+    }
+    if (object == Py_None) return out = Value(), true;
+    if (PyBool_Check(object)) return out = Value(object == Py_True), true;
+    if (PyFloat_CheckExact(object)) return out = Value(PyFloat_AS_DOUBLE(object)), true;
+    if (PyLong_CheckExact(object)) {
+        const long long value = PyLong_AsLongLong(object);
+        if (value == -1 && PyErr_Occurred()) return false;
+        return out = Value(static_cast<std::int64_t>(value)), true;
+    }
+    if (PyUnicode_Check(object)) {
+        const char* text = PyUnicode_AsUTF8(object);
+        if (text == nullptr) return false;
+        return out = Value(text), true;
+    }
+    if (PyList_Check(object) || PyTuple_Check(object)) return sequence_from_object(object, out, framework);
+    if (PyDict_Check(object)) return dict_from_object(object, out, framework);
+    if (torch.tensor == nullptr && look_for_torch()) return value_from_object(object, out, framework);
+    if (torch.tensor != nullptr && PyObject_TypeCheck(object, torch.tensor)) {
+        raise_named("NotSupported",
+                    "E0704 a subclass of torch.Tensor (%s): its memory is not read directly\n"
+                    "  hint: pass x.as_subclass(torch.Tensor) if the plain tensor is meant",
+                    type->tp_name);
+        return false;
+    }
+    if (PyArray_Check(object)) {
+        PyObject* masked = PyObject_HasAttrString(object, "mask") ? Py_True : Py_False;
+        if (masked == Py_True) {
+            raise_named("NotSupported", "E0704 a masked array\n  hint: pass x.filled() or x.data");
+            return false;
+        }
+        if (framework == Framework::kNone) framework = Framework::kNumpy;
+        return from_array(object, out);
+    }
+    if (PyArray_CheckScalar(object)) {
+        PyObject* array = PyArray_FromScalar(object, nullptr);
+        if (array == nullptr) return false;
+        if (framework == Framework::kNone) framework = Framework::kNumpy;
+        const bool ok = from_array(array, out);
+        Py_DECREF(array);
+        return ok;
+    }
+    if (PyObject_HasAttr(object, names.dlpack) != 0) {
+        if (framework == Framework::kNone) framework = Framework::kNumpy;
+        return from_dlpack(object, out);
+    }
+    raise_named("DTypeError", "E0404 a value of type %s is not taken here", type->tp_name);
+    return false;
+}
+
+PyObject* object_from_value(const Value& value, Framework framework) {
+    switch (value.kind()) {
+        case ValueKind::kTensor:
+            return object_from_tensor(value.tensor(), framework);
+        case ValueKind::kUnset:
+        case ValueKind::kNone:
+            Py_RETURN_NONE;
+        case ValueKind::kBool:
+            return PyBool_FromLong(value.boolean() ? 1 : 0);
+        case ValueKind::kInt:
+            return PyLong_FromLongLong(value.integer());
+        case ValueKind::kFloat:
+            return PyFloat_FromDouble(value.real());
+        case ValueKind::kString:
+        case ValueKind::kFunction:
+            return PyUnicode_FromStringAndSize(value.text().data(), static_cast<Py_ssize_t>(value.text().size()));
+        case ValueKind::kList: {
+            const ValueList& elements = value.elements();
+            PyObject* list = PyList_New(static_cast<Py_ssize_t>(elements.size()));
+            for (std::size_t i = 0; list != nullptr && i < elements.size(); ++i) {
+                PyObject* item = object_from_value(elements[i], framework);
+                if (item == nullptr) {
+                    Py_DECREF(list);
+                    return nullptr;
+                }
+                PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), item);
+            }
+            return list;
+        }
+        case ValueKind::kDict: {
+            PyObject* dict = PyDict_New();
+            for (const auto& [key, item] : value.items()) {
+                PyObject* object = dict != nullptr ? object_from_value(item, framework) : nullptr;
+                if (object == nullptr || PyDict_SetItemString(dict, key.c_str(), object) != 0) {
+                    Py_XDECREF(object);
+                    Py_XDECREF(dict);
+                    return nullptr;
+                }
+                Py_DECREF(object);
+            }
+            return dict;
+        }
+        case ValueKind::kForeign:
+            raise_named("NotSupported", "E0704 a foreign value cannot be handed back to Python");
+            return nullptr;
+    }
+    Py_RETURN_NONE;
+}
+
+void raise_diagnostic(const Diagnostic& diagnostic) {
+    PyObject* module = errors_module();
+    if (module == nullptr) return;
+    PyObject* raised = PyObject_CallMethod(module, "from_diagnostic", "sss", diagnostic.code().c_str(),
+                                           std::string(diagnostic.name()).c_str(), diagnostic.to_string().c_str());
+    if (raised == nullptr) return;
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised)), raised);
+    Py_DECREF(raised);
+}
+
+bool note_write(PyObject* object) {
+    if (torch.tensor == nullptr || (Py_TYPE(object) != torch.tensor && Py_TYPE(object) != torch.parameter)) return true;
+    if (torch.increment_version == nullptr) return true;
+    PyObject* done = PyObject_CallOneArg(torch.increment_version, object);
+    if (done == nullptr) {
+        PyErr_Clear();  // inference tensors have no counter
+        return true;
+    }
+    Py_DECREF(done);
+    return true;
+}
+
+bool is_read_only(PyObject* object) {
+    return PyArray_Check(object) && PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(object)) == 0;
+}
+
+}  // namespace flexor::python

@@ -1,0 +1,31 @@
+#pragma once
+// Python objects to Values and back, without copying tensor memory.
+//
+// Laws
+//  P1  Raw memory is read only of exact numpy.ndarray and exact torch.Tensor/Parameter that are plain strided CPU memory. Everything else takes
+//      __dlpack__ or is refused by name.
+//  P2  A Tensor made from an object keeps the object alive; memory handed out is kept alive by the object that wraps it.
+//  P3  An argument that comes back is the same Python object.
+#include <Python.h>
+
+#include "flexor/value.h"
+
+namespace flexor::python {
+
+enum class Framework { kNone, kNumpy, kTorch };
+
+bool initialise_convert();  // imports NumPy's C API; false with a Python error set
+
+// False with a Python error set. `framework` becomes that of the first tensor met; torch wins over NumPy.
+bool value_from_object(PyObject* object, Value& out, Framework& framework);
+// New reference, or null with a Python error set.
+PyObject* object_from_value(const Value& value, Framework framework);
+
+// Raises the exception of the diagnostic's kind (flexor.errors).
+void raise_diagnostic(const Diagnostic& diagnostic);
+
+// Adds one to the version counter of a torch tensor that a run wrote to; arrays of NumPy have none.
+bool note_write(PyObject* object);
+bool is_read_only(PyObject* object);  // an array whose memory may not be written
+
+}  // namespace flexor::python
