@@ -45,11 +45,13 @@ nb::list argument_list(const std::vector<ArgumentInfo>& arguments) {
 void bind_module(nb::module_& m) {
     nb::class_<Module>(m, "NativeModule")
         .def_static("load", [](const std::string& path) { return take(Module::load(path)); })
-        .def_static("from_text", [](const std::string& text, const std::string& name) { return take(Module::from_text(text, name)); })
-        .def_static("from_bytes",
-                    [](const nb::bytes& bytes) {
-                        return take(Module::from_bytes({reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size()}));
-                    })
+        .def_static("from_text", [](const std::string& text,
+                                    const std::string& name) { return take(Module::from_text(text, name)); })
+        .def_static(
+            "from_bytes",
+            [](const nb::bytes& bytes) {
+                return take(Module::from_bytes({reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size()}));
+            })
         .def("to_bytes",
              [](const Module& module) {
                  const std::vector<std::byte> bytes = module.to_bytes();
@@ -63,8 +65,10 @@ void bind_module(nb::module_& m) {
                  options.pcs = pcs;
                  return module.disassemble(options);
              })
-        .def("inputs", [](const Module& module, const std::string& function) { return argument_list(module.inputs(function)); })
-        .def("outputs", [](const Module& module, const std::string& function) { return argument_list(module.outputs(function)); })
+        .def("inputs",
+             [](const Module& module, const std::string& function) { return argument_list(module.inputs(function)); })
+        .def("outputs",
+             [](const Module& module, const std::string& function) { return argument_list(module.outputs(function)); })
         .def("functions",
              [](const Module& module) {
                  nb::list out;
@@ -75,7 +79,8 @@ void bind_module(nb::module_& m) {
              [](const Module& module) {
                  nb::dict out;
                  for (const SymbolInfo& s : module.symbols()) {
-                     out[s.name.c_str()] = nb::make_tuple(s.lo, s.hi >= kUnboundedDim ? nb::none() : nb::object(nb::int_(s.hi)));
+                     out[s.name.c_str()] =
+                         nb::make_tuple(s.lo, s.hi >= kUnboundedDim ? nb::none() : nb::object(nb::int_(s.hi)));
                  }
                  return out;
              })

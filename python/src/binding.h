@@ -1,5 +1,6 @@
 #pragma once
-// The stable-ABI module `_flexor`: Modules, Builders and Sessions for the Python package, which wraps them. Diagnostics become exceptions of flexor.errors.
+// The stable-ABI module `_flexor`: Modules, Builders and Sessions for the Python package, which wraps them. Diagnostics
+// become exceptions of flexor.errors.
 #include <nanobind/nanobind.h>
 
 #include "flexor/error.h"

@@ -227,6 +227,15 @@ Tensor Module::weight(std::string_view name) const {
 
 const std::vector<std::string>& Module::hooks() const { return impl_->module->hooks; }
 
+bool Module::writes_arguments() const {
+    for (const bytecode::Function& function : impl_->module->functions) {
+        for (const bytecode::CallSite& site : function.sites) {
+            if (site.definition != nullptr && site.definition->effects.value == ops::Effects::kWritesFirst) return true;
+        }
+    }
+    return false;
+}
+
 std::uint64_t Module::id() const { return impl_->module->id; }
 
 flexor::Module bytecode::public_module(ModuleRef module) {

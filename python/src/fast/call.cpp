@@ -1,5 +1,6 @@
-// The call path of the package: CallerBase (a Module bound to a Session) and RunnerBase (a Session), in the plain C API because a call must cost less
-// than two microseconds. One build per interpreter version; everything else lives in the stable-ABI module.
+// The call path of the package: CallerBase (a Module bound to a Session) and RunnerBase (a Session), in the plain C API
+// because a call must cost less than two microseconds. One build per interpreter version; everything else lives in the
+// stable-ABI module.
 #include <Python.h>
 #include <structmember.h>
 
@@ -91,7 +92,8 @@ PyObject* run(Session& session, Program& program, PyObject* const* arguments, Py
     return tuple;
 }
 
-// Positional arguments from a vectorcall: keyword arguments take the places of their parameters; trailing optional ones become none.
+// Positional arguments from a vectorcall: keyword arguments take the places of their parameters; trailing optional ones
+// become none.
 bool arrange(PyObject* parameters, PyObject* const* arguments, Py_ssize_t positional, PyObject* keywords,
              std::vector<PyObject*>& out) {
     const Py_ssize_t declared = PyTuple_GET_SIZE(parameters);
@@ -119,9 +121,8 @@ bool arrange(PyObject* parameters, PyObject* const* arguments, Py_ssize_t positi
 }
 
 struct Caller {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
-    PyObject* native;      // owner of *program.module
+    PyObject_HEAD vectorcallfunc vectorcall;
+    PyObject* native;  // owner of *program.module
     PyObject* session_object;
     PyObject* parameters;  // tuple of names
     Session* session;
@@ -156,8 +157,8 @@ PyObject* caller_bind(PyObject* self, PyObject* args) {
     PyObject *native, *session_object, *parameters;
     unsigned long long module_address, session_address;
     int function, writes;
-    if (!PyArg_ParseTuple(args, "OKOKipO!", &native, &module_address, &session_object, &session_address, &function, &writes,
-                          &PyTuple_Type, &parameters)) {
+    if (!PyArg_ParseTuple(args, "OKOKipO!", &native, &module_address, &session_object, &session_address, &function,
+                          &writes, &PyTuple_Type, &parameters)) {
         return nullptr;
     }
     Py_INCREF(native), Py_INCREF(session_object), Py_INCREF(parameters);
@@ -214,8 +215,7 @@ PyType_Spec caller_spec = {"flexor._flexor_fast.CallerBase", sizeof(Caller), 0,
 PyTypeObject* caller_type = nullptr;
 
 struct Runner {
-    PyObject_HEAD
-    PyObject* native;
+    PyObject_HEAD PyObject* native;
     Session* session;
 };
 
@@ -326,8 +326,15 @@ PyObject* bind_hook(PyObject*, PyObject* args) {
 }
 
 PyMethodDef module_methods[] = {{"bind_hook", bind_hook, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
-PyModuleDef module_definition = {
-    PyModuleDef_HEAD_INIT, "flexor._flexor_fast", "The call path of flexor.", -1, module_methods, nullptr, nullptr, nullptr, nullptr};
+PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,
+                                 "flexor._flexor_fast",
+                                 "The call path of flexor.",
+                                 -1,
+                                 module_methods,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr};
 
 }  // namespace
 

@@ -78,43 +78,31 @@ bool look_for_torch() {
 bool dtype_from_dlpack(DLDataType type, DType& out) {
     if (type.lanes != 1) return false;
     switch (type.code) {
-        case kDLBool:
-            out = DType::kBool;
-            return type.bits == 8;
+        case kDLBool: out = DType::kBool; return type.bits == 8;
         case kDLInt:
             out = type.bits == 64 ? DType::kI64 : (type.bits == 32 ? DType::kI32 : DType::kI8);
             return type.bits == 64 || type.bits == 32 || type.bits == 8;
-        case kDLUInt:
-            out = DType::kU8;
-            return type.bits == 8;
+        case kDLUInt: out = DType::kU8; return type.bits == 8;
         case kDLFloat:
             out = type.bits == 64 ? DType::kF64 : (type.bits == 32 ? DType::kF32 : DType::kF16);
             return type.bits == 64 || type.bits == 32 || type.bits == 16;
-        case kDLBfloat:
-            out = DType::kBF16;
-            return type.bits == 16;
-        default:
-            return false;
+        case kDLBfloat: out = DType::kBF16; return type.bits == 16;
+        default: return false;
     }
 }
 
 DLDataType dlpack_from_dtype(DType dtype) {
     const auto bits = static_cast<std::uint8_t>(8 * dtype_size(dtype));
     switch (dtype) {
-        case DType::kBool:
-            return {kDLBool, 8, 1};
-        case DType::kU8:
-            return {kDLUInt, 8, 1};
+        case DType::kBool: return {kDLBool, 8, 1};
+        case DType::kU8: return {kDLUInt, 8, 1};
         case DType::kI8:
         case DType::kI32:
-        case DType::kI64:
-            return {kDLInt, bits, 1};
-        case DType::kBF16:
-            return {kDLBfloat, 16, 1};
+        case DType::kI64: return {kDLInt, bits, 1};
+        case DType::kBF16: return {kDLBfloat, 16, 1};
         case DType::kF16:
         case DType::kF32:
-        case DType::kF64:
-            return {kDLFloat, bits, 1};
+        case DType::kF64: return {kDLFloat, bits, 1};
     }
     return {kDLFloat, bits, 1};
 }
@@ -141,12 +129,14 @@ bool check_rank(int rank) {
 
 bool from_dltensor(PyObject* owner, const DLTensor& t, Value& out) {
     if (t.device.device_type != kDLCPU) {
-        raise_named("DTypeError", "E0403 the argument lies on DLPack device type %d; this build runs on the CPU", static_cast<int>(t.device.device_type));
+        raise_named("DTypeError", "E0403 the argument lies on DLPack device type %d; this build runs on the CPU",
+                    static_cast<int>(t.device.device_type));
         return false;
     }
     DType dtype;
     if (!dtype_from_dlpack(t.dtype, dtype)) {
-        raise_named("DTypeError", "E0401 a tensor of DLPack type code %d, %d bits has no dtype here", t.dtype.code, t.dtype.bits);
+        raise_named("DTypeError", "E0401 a tensor of DLPack type code %d, %d bits has no dtype here", t.dtype.code,
+                    t.dtype.bits);
         return false;
     }
     if (!check_rank(t.ndim)) return false;
@@ -196,7 +186,8 @@ bool from_torch(PyObject* object, Value& out) {
     if (torch.api->dltensor_from_py_object_no_sync(object, &t) != 0) {
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
-        raise_named("NotSupported", "E0704 the tensor's memory cannot be read directly: %S", value != nullptr ? value : Py_None);
+        raise_named("NotSupported", "E0704 the tensor's memory cannot be read directly: %S",
+                    value != nullptr ? value : Py_None);
         Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
         return false;
     }
@@ -208,30 +199,20 @@ bool from_array(PyObject* object, Value& out) {
     PyArray_Descr* descr = PyArray_DESCR(array);
     DType dtype;
     if (PyDataType_ISBYTESWAPPED(descr)) {
-        raise_named("DTypeError", "E0401 an array in the other byte order\n  hint: x.astype(x.dtype.newbyteorder('='))");
+        raise_named("DTypeError",
+                    "E0401 an array in the other byte order\n  hint: x.astype(x.dtype.newbyteorder('='))");
         return false;
     }
     switch (descr->type_num) {
-        case NPY_BOOL:
-            dtype = DType::kBool;
-            break;
-        case NPY_UINT8:
-            dtype = DType::kU8;
-            break;
-        case NPY_INT8:
-            dtype = DType::kI8;
-            break;
-        case NPY_FLOAT16:
-            dtype = DType::kF16;
-            break;
-        case NPY_FLOAT32:
-            dtype = DType::kF32;
-            break;
-        case NPY_FLOAT64:
-            dtype = DType::kF64;
-            break;
+        case NPY_BOOL: dtype = DType::kBool; break;
+        case NPY_UINT8: dtype = DType::kU8; break;
+        case NPY_INT8: dtype = DType::kI8; break;
+        case NPY_FLOAT16: dtype = DType::kF16; break;
+        case NPY_FLOAT32: dtype = DType::kF32; break;
+        case NPY_FLOAT64: dtype = DType::kF64; break;
         default:
-            if (PyTypeNum_ISSIGNED(descr->type_num) && (PyDataType_ELSIZE(descr) == 4 || PyDataType_ELSIZE(descr) == 8)) {
+            if (PyTypeNum_ISSIGNED(descr->type_num) &&
+                (PyDataType_ELSIZE(descr) == 4 || PyDataType_ELSIZE(descr) == 8)) {
                 dtype = PyDataType_ELSIZE(descr) == 4 ? DType::kI32 : DType::kI64;
                 break;
             }
@@ -243,7 +224,8 @@ bool from_array(PyObject* object, Value& out) {
                 }
                 break;
             }
-            raise_named("DTypeError", "E0401 an array of dtype %S has no dtype here", reinterpret_cast<PyObject*>(descr));
+            raise_named("DTypeError", "E0401 an array of dtype %S has no dtype here",
+                        reinterpret_cast<PyObject*>(descr));
             return false;
     }
     const int rank = PyArray_NDIM(array);
@@ -255,7 +237,8 @@ bool from_array(PyObject* object, Value& out) {
         sizes[i] = PyArray_DIM(array, i);
         const std::int64_t bytes = PyArray_STRIDE(array, i);
         if (bytes % item != 0 && sizes[i] > 1) {
-            raise_named("NotSupported", "E0704 an array whose strides are no multiples of its element size\n  hint: pass a copy");
+            raise_named("NotSupported",
+                        "E0704 an array whose strides are no multiples of its element size\n  hint: pass a copy");
             return false;
         }
         strides[i] = bytes / item;
@@ -352,30 +335,15 @@ void delete_owner(PyObject* capsule) { delete static_cast<Tensor*>(PyCapsule_Get
 PyObject* numpy_from_tensor(const Tensor& tensor) {
     int type = NPY_FLOAT32;
     switch (tensor.dtype()) {
-        case DType::kBool:
-            type = NPY_BOOL;
-            break;
-        case DType::kU8:
-            type = NPY_UINT8;
-            break;
-        case DType::kI8:
-            type = NPY_INT8;
-            break;
-        case DType::kI32:
-            type = NPY_INT32;
-            break;
-        case DType::kI64:
-            type = NPY_INT64;
-            break;
-        case DType::kF16:
-            type = NPY_FLOAT16;
-            break;
+        case DType::kBool: type = NPY_BOOL; break;
+        case DType::kU8: type = NPY_UINT8; break;
+        case DType::kI8: type = NPY_INT8; break;
+        case DType::kI32: type = NPY_INT32; break;
+        case DType::kI64: type = NPY_INT64; break;
+        case DType::kF16: type = NPY_FLOAT16; break;
         case DType::kBF16:
-        case DType::kF32:
-            break;
-        case DType::kF64:
-            type = NPY_FLOAT64;
-            break;
+        case DType::kF32: break;
+        case DType::kF64: type = NPY_FLOAT64; break;
     }
     PyArray_Descr* descr = nullptr;
     if (tensor.dtype() == DType::kBF16) {
@@ -427,7 +395,9 @@ PyObject* object_from_tensor(const Tensor& tensor, Framework framework) {
             same = PyArray_DATA(array) == tensor.data() && PyArray_NDIM(array) == tensor.rank();
             for (int i = 0; same && i < tensor.rank(); ++i) {
                 same = PyArray_DIM(array, i) == tensor.size(i) &&
-                       (tensor.size(i) <= 1 || PyArray_STRIDE(array, i) == tensor.stride(i) * static_cast<std::int64_t>(dtype_size(tensor.dtype())));
+                       (tensor.size(i) <= 1 ||
+                        PyArray_STRIDE(array, i) ==
+                            tensor.stride(i) * static_cast<std::int64_t>(dtype_size(tensor.dtype())));
             }
         } else if (torch.tensor != nullptr && (Py_TYPE(object) == torch.tensor || Py_TYPE(object) == torch.parameter)) {
             DLTensor t;
@@ -445,7 +415,8 @@ PyObject* object_from_tensor(const Tensor& tensor, Framework framework) {
             return object;
         }
     }
-    return framework == Framework::kTorch && torch.api != nullptr ? torch_from_tensor(tensor) : numpy_from_tensor(tensor);
+    return framework == Framework::kTorch && torch.api != nullptr ? torch_from_tensor(tensor)
+                                                                  : numpy_from_tensor(tensor);
 }
 
 }  // namespace
@@ -518,17 +489,12 @@ bool value_from_object(PyObject* object, Value& out, Framework& framework) {
 
 PyObject* object_from_value(const Value& value, Framework framework) {
     switch (value.kind()) {
-        case ValueKind::kTensor:
-            return object_from_tensor(value.tensor(), framework);
+        case ValueKind::kTensor: return object_from_tensor(value.tensor(), framework);
         case ValueKind::kUnset:
-        case ValueKind::kNone:
-            Py_RETURN_NONE;
-        case ValueKind::kBool:
-            return PyBool_FromLong(value.boolean() ? 1 : 0);
-        case ValueKind::kInt:
-            return PyLong_FromLongLong(value.integer());
-        case ValueKind::kFloat:
-            return PyFloat_FromDouble(value.real());
+        case ValueKind::kNone: Py_RETURN_NONE;
+        case ValueKind::kBool: return PyBool_FromLong(value.boolean() ? 1 : 0);
+        case ValueKind::kInt: return PyLong_FromLongLong(value.integer());
+        case ValueKind::kFloat: return PyFloat_FromDouble(value.real());
         case ValueKind::kString:
         case ValueKind::kFunction:
             return PyUnicode_FromStringAndSize(value.text().data(), static_cast<Py_ssize_t>(value.text().size()));

@@ -1,0 +1,86 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "binding.h"
+#include "flexor/session.h"
+
+namespace flexor::python {
+
+namespace {
+
+// Runs `work` without the interpreter lock.
+template <class F>
+auto unlocked(F&& work) {
+    nb::gil_scoped_release release;
+    return work();
+}
+
+}  // namespace
+
+void bind_session(nb::module_& m) {
+    nb::class_<Session>(m, "NativeSession")
+        .def(
+            "__init__",
+            [](Session* self, bool compile, bool exact_only, bool deterministic, int threads, std::uint64_t soft_limit,
+               std::uint64_t hard_limit, bool poison) {
+                SessionOptions options;
+                options.compile = compile;
+                options.exact_only = exact_only;
+                options.deterministic = deterministic;
+                options.threads = threads;
+                options.soft_limit = soft_limit;
+                options.hard_limit = hard_limit;
+                options.poison = poison;
+                new (self) Session(options);
+            },
+            nb::kw_only(), nb::arg("compile") = true, nb::arg("exact_only") = false, nb::arg("deterministic") = false,
+            nb::arg("threads") = 0, nb::arg("soft_limit") = SessionOptions().soft_limit, nb::arg("hard_limit") = 0,
+            nb::arg("poison") = false)
+        .def("address", [](const Session& s) { return reinterpret_cast<std::uintptr_t>(&s); })
+        .def("explain_example",
+             [](Session& s, const Module& module, const std::string& function) {
+                 return take(unlocked([&] { return s.explain(module, function); }));
+             })
+        .def("stats_json", [](const Session& s) { return to_json(s.stats()); })
+        .def("prometheus", [](const Session& s) { return to_prometheus(s.stats()); })
+        .def("dashboard", [](const Session& s) { return s.dashboard(); })
+        .def(
+            "events_json",
+            [](const Session& s, std::uint64_t after) {
+                std::vector<std::string> lines;
+                for (const Event& e : s.events(after)) lines.push_back(to_json_line(e));
+                return lines;
+            },
+            nb::arg("after") = 0)
+        .def("set_event_sink",
+             [](Session& s, nb::object function) {
+                 auto callable = std::shared_ptr<nb::object>(new nb::object(std::move(function)), [](nb::object* o) {
+                     if (!Py_IsInitialized()) return;
+                     nb::gil_scoped_acquire gil;
+                     delete o;
+                 });
+                 s.set_event_sink([callable](const Event& e) {
+                     nb::gil_scoped_acquire gil;
+                     // An error of the run that is under way must survive the sink.
+                     PyObject *type, *value, *trace;
+                     PyErr_Fetch(&type, &value, &trace);
+                     try {
+                         (*callable)(to_json_line(e));
+                     } catch (nb::python_error& error) {
+                         error.discard_as_unraisable("flexor event sink");
+                     }
+                     PyErr_Restore(type, value, trace);
+                 });
+             })
+        .def("reset_stats", &Session::reset_stats)
+        .def("trim", &Session::trim)
+        .def("clear_cache", &Session::clear_cache)
+        .def("interrupt", [](Session& s) { s.interrupt(); });
+    m.def("default_session_address", [] { return reinterpret_cast<std::uintptr_t>(&Session::default_session()); });
+    m.def("default_session", []() -> Session& { return Session::default_session(); }, nb::rv_policy::reference);
+    m.def("function_index",
+          [](const Module& module, const std::string& name) { return Session::function_index(module, name); });
+    m.def("has_code_generator", [] { return Session::has_code_generator(); });
+}
+
+}  // namespace flexor::python
