@@ -325,7 +325,39 @@ PyObject* bind_hook(PyObject*, PyObject* args) {
     Py_RETURN_NONE;
 }
 
-PyMethodDef module_methods[] = {{"bind_hook", bind_hook, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+// explain(session_address, module, *inputs): the text of Session::explain.
+PyObject* explain(PyObject*, PyObject* args) {
+    const Py_ssize_t count = PyTuple_GET_SIZE(args);
+    if (count < 2 || !PyObject_TypeCheck(PyTuple_GET_ITEM(args, 1), caller_type)) {
+        PyErr_SetString(PyExc_TypeError, "explain takes a session, a Module and its inputs");
+        return nullptr;
+    }
+    const unsigned long long address = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(args, 0));
+    if (PyErr_Occurred()) return nullptr;
+    auto* session = reinterpret_cast<Session*>(static_cast<std::uintptr_t>(address));
+    auto* caller = reinterpret_cast<Caller*>(PyTuple_GET_ITEM(args, 1));
+    std::vector<Value> values(static_cast<std::size_t>(count - 2));
+    Framework framework = Framework::kNone;
+    for (Py_ssize_t i = 2; i < count; ++i) {
+        if (!value_from_object(PyTuple_GET_ITEM(args, i), values[static_cast<std::size_t>(i - 2)], framework)) return nullptr;
+    }
+    PyObject* name = PyObject_GetAttrString(reinterpret_cast<PyObject*>(caller), "function");
+    const char* function = name != nullptr ? PyUnicode_AsUTF8(name) : nullptr;
+    if (function == nullptr) {
+        Py_XDECREF(name);
+        return nullptr;
+    }
+    const Expected<std::string> text = session->explain(*caller->program.module, values, function);
+    Py_DECREF(name);
+    if (!text) {
+        if (!PyErr_Occurred()) raise_diagnostic(text.error());
+        return nullptr;
+    }
+    return PyUnicode_FromStringAndSize(text->data(), static_cast<Py_ssize_t>(text->size()));
+}
+
+PyMethodDef module_methods[] = {{"explain", explain, METH_VARARGS, nullptr},
+                                {"bind_hook", bind_hook, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,
                                  "flexor._flexor_fast",
                                  "The call path of flexor.",
