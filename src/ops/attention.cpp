@@ -115,7 +115,7 @@ Expected<void> reference_sdpa(ReferenceContext& c) {
             std::vector<double> products;
             for (I j = 0; j < keys; ++j) {
                 // Keys beyond the length, and all keys of a row without any, do not exist, whatever their values are.
-                if (j >= length || (nothing && zero)) continue;
+                if (nothing ? zero : j >= length) continue;
                 const I value[] = {b, h / group, j, e};
                 products.push_back(scores[static_cast<std::size_t>(j)] / sum * load_real(v, offset_of(v, value)));
             }
