@@ -135,6 +135,13 @@ bool gelu_shape(ShapeContext& context, std::vector<ShapeResult>& results) {
     return rules::same_shape(context, results);
 }
 
+Expected<DTypes> hardtanh_dtype(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion) {
+    FLEXOR_ASSIGN(DTypes dtypes, rules::same_not_bool(args, attrs, promotion));
+    if (dtypes.results[0] == DType::kU8 && attrs.real("min") < 0) {
+        return rules::refuse_dtype(args, 0, "a signed dtype where min is negative");
+    }
+    return dtypes;
+}
 Expected<DTypes> square_dtype(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion) {
     FLEXOR_ASSIGN(DTypes dtypes, rules::same(args, attrs, promotion));
     if (dtypes.results[0] == DType::kBool) {
@@ -217,6 +224,8 @@ std::vector<OpDef> unary_ops() {
     constexpr std::span<const DType> numbers = samples::kNumberDTypes;
     constexpr std::span<const DType> floats = samples::kFloatDTypes;
     constexpr std::span<const DType> bits = samples::kBitsDTypes;
+    constexpr std::span<const DType> signed_numbers = numbers.first(numbers.size() - 1);
+    static_assert(numbers.back() == DType::kU8);
     const auto attr = [](std::initializer_list<AttrSpec> specs) { return keep<AttrSpec>(specs); };
 
     std::vector<OpDef> ops;
@@ -303,8 +312,8 @@ std::vector<OpDef> unary_ops() {
     add("hardsigmoid", "x + 3 clamped to 0..6, over 6.", {same_float},
         {reference_real<[](double x) { return nan_clamp(x + 3, 0, 6) / 6; }>}, {lower_hardsigmoid},
         Samples{floats, kUnary}, Names{"torch.nn.functional.hardsigmoid", "", ""});
-    add("hardtanh", "x clamped to min..max.", {same_not_bool}, {reference_hardtanh}, {lower_hardtanh},
-        Samples{numbers, [] { return with_attrs({{{"min", 0.0}, {"max", 2.0}}}); }},
+    add("hardtanh", "x clamped to min..max.", {hardtanh_dtype}, {reference_hardtanh}, {lower_hardtanh},
+        Samples{signed_numbers, [] { return with_attrs({{{"min", 0.0}, {"max", 2.0}}}); }},
         Names{"torch.nn.functional.hardtanh", "", ""},
         {attr({{"min", AttrKind::kFloat, -1.0}, {"max", AttrKind::kFloat, 1.0}})});
     add("floor", "The largest whole number not above x.", {same_not_bool_in_torch},
