@@ -1,7 +1,10 @@
 #include "codegen/cpu_llvm/kernel_compiler.h"
 
+#include <mutex>
 #include <optional>
 
+#include "codegen/cpu_llvm/attention_rows.h"
+#include "codegen/cpu_llvm/gemm_tiles.h"
 #include "codegen/cpu_llvm/row_kernel.h"
 #include "codegen/cpu_llvm/row_kernel_launch.h"
 #include "support/diagnostic.h"
@@ -30,18 +33,19 @@ private:
     std::string name_;
 };
 
-Expected<std::unique_ptr<PendingKernel>> emit(Ir& ir, const Kernel& kernel, const std::string& name) {
+Expected<std::unique_ptr<PendingKernel>> emit(Ir* ir, const Kernel& kernel, const std::string& name) {
     switch (kernel.kind) {
         case KernelKind::kRow: return emit_row_kernel(ir, kernel, name);
-        case KernelKind::kContraction:
-        case KernelKind::kAttention:
-        case KernelKind::kExtern: return refused(kernel.name + ": kernel kind without code generation");
+        case KernelKind::kContraction: return emit_contraction_kernel(ir, kernel, name);
+        case KernelKind::kAttention: return emit_attention_kernel(kernel);
+        case KernelKind::kExtern: return refused(kernel.name + ": an extern kernel has an implementation already");
     }
     return refused(kernel.name);
 }
 
 bool needs_code(const Kernel& kernel) {
-    return kernel.kind == KernelKind::kRow || kernel.kind == KernelKind::kContraction;
+    return kernel.kind == KernelKind::kRow ||
+           (kernel.kind == KernelKind::kContraction && contraction_needs_code(kernel));
 }
 
 // Index of the first kernel structurally equal to each.
@@ -60,6 +64,7 @@ std::vector<std::size_t> first_equal(std::span<const Kernel* const> kernels) {
 }
 
 Expected<CompiledKernels> build(std::span<const Kernel* const> kernels, std::optional<std::vector<char>> object) {
+    install_host_kernels();
     const std::vector<std::size_t> first = first_equal(kernels);
     ModuleBuilder owner("kernels");
     Ir ir(owner.context(), owner.module(), owner.builder());
@@ -70,7 +75,7 @@ Expected<CompiledKernels> build(std::span<const Kernel* const> kernels, std::opt
         if (first[i] != i) continue;
         ++distinct;
         code = code || needs_code(*kernels[i]);
-        auto one = emit(ir, *kernels[i], "k" + std::to_string(i));
+        auto one = emit(object ? nullptr : &ir, *kernels[i], "k" + std::to_string(i));
         if (!one) return one.error();
         pending[i] = std::move(*one);
     }
@@ -103,14 +108,24 @@ Expected<CompiledKernels> build(std::span<const Kernel* const> kernels, std::opt
 
 }  // namespace
 
-std::unique_ptr<PendingKernel> emit_row_kernel(Ir& ir, const Kernel& kernel, const std::string& name) {
+std::unique_ptr<PendingKernel> emit_row_kernel(Ir* ir, const Kernel& kernel, const std::string& name) {
     RowPlan plan = plan_rows(kernel.body, host_plan_options());
-    RowEmitter emitter(ir, plan);
-    if (plan.form == RowForm::kSplit)
-        emitter.emit_split(name);
-    else
-        emitter.emit_rows(name);
+    if (ir) {
+        RowEmitter emitter(*ir, plan);
+        if (plan.form == RowForm::kSplit)
+            emitter.emit_split(name);
+        else
+            emitter.emit_rows(name);
+    }
     return std::make_unique<PendingRow>(std::move(plan), name);
+}
+
+void install_host_kernels() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        install_host_gemm_tiles();
+        install_host_attention_rows();
+    });
 }
 
 Expected<CompiledKernels> compile_kernels(std::span<const Kernel* const> kernels) {
