@@ -28,7 +28,7 @@ struct DimInfo {
 inline constexpr std::int64_t kUnboundedDim = std::int64_t{1} << 62;
 
 // An argument or a result of a function.
-struct ArgumentInfo {
+struct FLEXOR_API ArgumentInfo {
     std::string name;
     std::string kind;               // "tensor", "int", "float", "bool", "str", "any"
     std::optional<DType> dtype;     // of a tensor; nothing: any

@@ -13,6 +13,7 @@ void raise(const Diagnostic& diagnostic) {
 }  // namespace flexor::python
 
 NB_MODULE(_flexor, m) {
+    nanobind::set_leak_warnings(false);  // the default session lives as long as the process
     m.doc() = "Native part of flexor; use the package.";
     flexor::python::bind_module(m);
     flexor::python::bind_builder(m);
