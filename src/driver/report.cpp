@@ -58,11 +58,34 @@ std::string stage_line(const EntryStats& entry) {
            support::text_from_bytes(entry.code_bytes) + " of code";
 }
 
-std::string kernel_text(const executable::KernelSlot& kernel) {
+// Buffers that the kernel's first launch writes and that neither leave the region nor belong to an argument.
+int intermediate_writes(const executable::Executable& executable, std::uint32_t kernel) {
+    std::set<executable::BufferSlot> results;
+    for (const executable::Block& block : executable.blocks) {
+        for (const executable::Step& step : block.steps) {
+            if (step.kind == executable::Step::Kind::kAllocate && step.output) results.insert(step.buffer);
+        }
+    }
+    for (const executable::Launch& launch : executable.launches) {
+        if (launch.kernel != kernel) continue;
+        std::set<executable::BufferSlot> written;
+        for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
+            const executable::BufferSlot buffer = launch.buffers[i];
+            if (executable.kernels[kernel].ir.buffers[i].written && results.count(buffer) == 0 &&
+                executable.sources[buffer].kind == executable::BufferSource::Kind::kNone)
+                written.insert(buffer);
+        }
+        return static_cast<int>(written.size());
+    }
+    return 0;
+}
+
+std::string kernel_text(const executable::Executable& executable, std::uint32_t index) {
+    const executable::KernelSlot& kernel = executable.kernels[index];
     std::string text = loopir::print(kernel.ir);
     while (!text.empty() && text.back() == '\n') text.pop_back();
-    return text + "\n; reads " + std::to_string(kernel.traffic.reads) + ", intermediate writes " +
-           std::to_string(kernel.traffic.writes) + "\n";
+    return text + "\n; reads " + std::to_string(loopir::traffic(kernel.ir).reads) + ", intermediate writes " +
+           std::to_string(intermediate_writes(executable, index)) + "\n";
 }
 
 }  // namespace
@@ -121,7 +144,7 @@ std::string explain_text(const bytecode::Module& module, std::int32_t function, 
         const std::string name = executable->function + "@" + std::to_string(executable->pc);
         if (!executable->listing.empty()) out += "\nspecialised " + name + "\n" + indent(executable->listing, "  ");
         out += "\nkernels of " + name + "\n";
-        for (const executable::KernelSlot& kernel : executable->kernels) out += indent(kernel_text(kernel), "  ");
+        for (std::uint32_t i = 0; i < executable->kernels.size(); ++i) out += indent(kernel_text(*executable, i), "  ");
         out += "\n" + executable::print(*executable);
     }
     return out;

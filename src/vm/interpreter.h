@@ -14,7 +14,7 @@ public:
     // Locals from arguments; `reason` says why this function is interpreted ("": a region may be tried).
     void begin(std::span<const Value> arguments, std::string reason);
     void bind(SymbolValues symbols) { symbols_ = std::move(symbols); }
-    void skip_first_look_up() { tried_ = true; }
+    void skip_first_look_up() { tried_ = try_next_ = true; }
     // Goes on where a region stopped. `entry_pc` is where the region began.
     void resume(TapeResult tape, std::int32_t entry_pc);
     // The pool refused memory: no region is tried in this invocation.
