@@ -15,14 +15,10 @@ Type Ir::element(Type t) { return LLVMGetTypeKind(t) == LLVMVectorTypeKind ? LLV
 Type Ir::bits_type(Type t) const {
     switch (LLVMGetTypeKind(element(t))) {
         case LLVMHalfTypeKind:
-        case LLVMBFloatTypeKind:
-            return with_element(t, i16());
-        case LLVMFloatTypeKind:
-            return with_element(t, i32());
-        case LLVMDoubleTypeKind:
-            return with_element(t, i64());
-        default:
-            return t;
+        case LLVMBFloatTypeKind: return with_element(t, i16());
+        case LLVMFloatTypeKind: return with_element(t, i32());
+        case LLVMDoubleTypeKind: return with_element(t, i64());
+        default: return t;
     }
 }
 
@@ -31,6 +27,15 @@ Value Ir::splat(Type t, Value scalar_constant) const {
     if (n == 1) return scalar_constant;
     std::vector<Value> all(static_cast<size_t>(n), scalar_constant);
     return LLVMConstVector(all.data(), static_cast<unsigned>(n));
+}
+
+bool Ir::is_number(Value v) {
+    if (!LLVMIsConstant(v) || LLVMIsPoison(v)) return false;
+    Value e = lanes(v) == 1 ? v : LLVMGetAggregateElement(v, 0);
+    if (!e || !LLVMIsAConstantFP(e)) return false;
+    LLVMBool loses = 0;
+    const double d = LLVMConstRealGetDouble(e, &loses);
+    return d == d;
 }
 
 Value Ir::infinity(Type t, bool negative) const {

@@ -62,6 +62,12 @@ public:
     // The integer type with the width of the float type `t`, same lanes.
     Type bits_type(Type t) const;
 
+    // Integer constants, for folding at once what later passes would fold.
+    static bool is_zero(Value v) { return LLVMIsConstant(v) && LLVMIsNull(v); }
+    static bool is_one(Value v) { return LLVMIsAConstantInt(v) && LLVMConstIntGetZExtValue(v) == 1; }
+    // A floating constant (splat or scalar) that is not NaN.
+    static bool is_number(Value v);
+
     // Constants, splat over the lanes of `t`.
     Value splat(Type t, Value scalar_constant) const;
     Value fp(Type t, double value) const { return splat(t, LLVMConstReal(element(t), value)); }
@@ -93,9 +99,9 @@ public:
     Value polynomial(Value x, std::span<const double> coefficients);
 
     // Integer arithmetic, wrapping.
-    Value add(Value a, Value b) { return LLVMBuildAdd(builder_, a, b, ""); }
+    Value add(Value a, Value b) { return is_zero(b) ? a : is_zero(a) ? b : LLVMBuildAdd(builder_, a, b, ""); }
     Value sub(Value a, Value b) { return LLVMBuildSub(builder_, a, b, ""); }
-    Value mul(Value a, Value b) { return LLVMBuildMul(builder_, a, b, ""); }
+    Value mul(Value a, Value b) { return is_one(b) ? a : is_one(a) ? b : LLVMBuildMul(builder_, a, b, ""); }
     template <std::integral I>
     Value add(Value a, I b) {
         return add(a, integer(type_of(a), static_cast<int64_t>(b)));

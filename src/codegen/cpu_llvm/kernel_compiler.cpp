@@ -16,6 +16,9 @@ using loopir::KernelKind;
 
 namespace {
 
+// The emitters fold as they go; what is left are repeated address terms.
+constexpr const char* kPasses = "function(early-cse)";
+
 Diagnostic refused(const std::string& what) { return Diagnostic(DiagnosticId::kCodeGenerationFailed).found(what); }
 
 class PendingRow final : public PendingKernel {
@@ -85,7 +88,7 @@ Expected<CompiledKernels> build(std::span<const Kernel* const> kernels, std::opt
         if (object) {
             result.object = std::move(*object);
         } else {
-            auto bytes = emit_object(ir.module());
+            auto bytes = emit_object(ir.module(), kPasses);
             if (!bytes) return bytes.error();
             result.object = std::move(*bytes);
         }

@@ -97,6 +97,7 @@ void RowEmitter::begin(Value context, bool extents_given) {
     slots_.clear();
     row_offsets_.clear();
     outer_offsets_.clear();
+    outer_pointers_.clear();
     reciprocals_.clear();
     mask_ = {};
     auto field = [&](int i) {
@@ -180,7 +181,9 @@ void RowEmitter::forget(Level from) {
         vectors_[n] = {};
         reciprocals_.erase(n);
     }
-    if (from <= Level::kOuter) outer_offsets_.clear();
+    if (from > Level::kOuter) return;
+    outer_offsets_.clear();
+    outer_pointers_.clear();
 }
 
 Value RowEmitter::scalar(NodeId n) {
@@ -296,7 +299,7 @@ void RowEmitter::prepare(std::uint32_t pass, Level at) {
         }
         const BufferedNode* b = plan_.find_buffered(n);
         if (b && b->pass < pass) return false;
-        if (x.op == ScalarOp::kLoad) prepare_access(body_.accesses[x.index], at);
+        if (x.op == ScalarOp::kLoad) prepare_access(body_.accesses[x.index], x.dtype, at);
         if (x.op == ScalarOp::kDiv && x.dtype == DType::kF32 && plan_.vector_is_row && plan_.along_vector[n]) {
             const NodeId d = x.operands[1];
             if (!plan_.along_vector[d] && plan_.level[d] <= at && !reciprocals_.contains(d))
@@ -310,14 +313,14 @@ void RowEmitter::prepare(std::uint32_t pass, Level at) {
         walk(stage.value, seen, enter);
         if (stage.kind == StageKind::kStore && !output_row_) {
             walk_access(stage.target, seen, enter);
-            prepare_access(stage.target, at);
+            prepare_access(stage.target, body_.nodes[stage.value].dtype, at);
         }
     }
 }
 
-void RowEmitter::prepare_access(const Access& a, Level at) {
+void RowEmitter::prepare_access(const Access& a, DType dtype, Level at) {
     if (at == Level::kRow) row_offsets(a);
-    if (at == Level::kOuter) outer_offsets(a);
+    if (at == Level::kOuter || plan_.outer_rows.empty()) outer_pointer(a, dtype);
 }
 
 // ---------------------------------------------------------------------------------------------- reductions

@@ -84,7 +84,7 @@ private:
         Value in_range = nullptr;
     };
     struct Place {                // of one vector of an access
-        Value pointer = nullptr;  // of lane 0 without lane offsets
+        Value pointer = nullptr;  // of vector 0's first lane; without the vector dim's terms if lane_offsets is set
         Value lane_offsets = nullptr;
         Value contiguous = nullptr;  // i1 known at run time only; null if lane_offsets decides
         Value mask = nullptr;        // vector of i1, null for all
@@ -107,7 +107,7 @@ private:
     Value divide_by_invariant(Value a, loopir::NodeId divisor);
     void materialise(loopir::NodeId n);
     void prepare(std::uint32_t pass, Level at);
-    void prepare_access(const loopir::Access& a, Level at);
+    void prepare_access(const loopir::Access& a, DType dtype, Level at);
     void walk(loopir::NodeId n, std::vector<bool>& seen, const std::function<bool(loopir::NodeId)>& enter);
     void walk_access(const loopir::Access& a, std::vector<bool>& seen,
                      const std::function<bool(loopir::NodeId)>& enter);
@@ -119,8 +119,9 @@ private:
     Value mask_allows(const loopir::Access& a, int u);
     Offsets gather_scalars(const loopir::Access& a, Level level, Offsets so_far, int u);
     Value gather_index(const loopir::GatherTerm& g, Value index, Value active, Value* in_range);
-    Place place(const loopir::Access& a, int u);
-    Offsets inner_offsets(const loopir::Access& a, int u);
+    Place place(const loopir::Access& a, DType dtype, int u);
+    Offsets inner_terms(const loopir::Access& a, int u);
+    Value outer_pointer(const loopir::Access& a, DType dtype);
     Value load_vector(const loopir::Access& a, DType dtype, int u);
     void store_vector(const loopir::Access& a, DType dtype, Value v, int u);
     Value load_scalar(const loopir::Access& a, DType dtype);
@@ -175,6 +176,7 @@ private:
     std::vector<Lanes> vectors_;
     std::map<loopir::NodeId, std::array<Value, 2>> reciprocals_;
     std::map<const loopir::Access*, Offsets> row_offsets_, outer_offsets_;
+    std::map<const loopir::Access*, Value> outer_pointers_;
     std::vector<Lanes> row_values_;  // per stage
     Lanes mask_{};
     std::uint32_t pass_ = 0;

@@ -10,6 +10,7 @@ using loopir::kNoNode;
 using loopir::NodeId;
 
 Value RowEmitter::element_pointer(Value base, DType dtype, Value elements) {
+    if (Ir::is_zero(elements)) return base;
     return LLVMBuildGEP2(ir_.builder(), memory_type(ir_, dtype), base, &elements, 1, "");
 }
 
@@ -99,17 +100,26 @@ RowEmitter::Offsets RowEmitter::outer_offsets(const Access& a) {
     return o;
 }
 
-// All scalar terms, the inner dim's included.
-RowEmitter::Offsets RowEmitter::inner_offsets(const Access& a, int u) {
-    Offsets o = outer_offsets(a);
-    const std::uint32_t d = plan_.inner_dim;
-    if (!a.strides[d].is(0)) o.elements = ir_.add(o.elements, ir_.mul(index_[d], int_ref(a.strides[d])));
-    return gather_scalars(a, Level::kInner, o, u);
+// The address without the terms of the inner loop.
+Value RowEmitter::outer_pointer(const Access& a, DType dtype) {
+    auto known = outer_pointers_.find(&a);
+    if (known != outer_pointers_.end()) return known->second;
+    return outer_pointers_[&a] = element_pointer(buffer_pointers_[a.buffer], dtype, outer_offsets(a).elements);
 }
 
-RowEmitter::Place RowEmitter::place(const Access& a, int u) {
+// The scalar terms that belong to the inner loop.
+RowEmitter::Offsets RowEmitter::inner_terms(const Access& a, int u) {
+    Offsets o{ir_.index(0), nullptr};
+    const std::uint32_t d = plan_.inner_dim;
+    if (!a.strides[d].is(0)) o.elements = ir_.mul(index_[d], int_ref(a.strides[d]));
+    o = gather_scalars(a, Level::kInner, o, u);
+    o.in_range = and_masks(o.in_range, outer_offsets(a).in_range);
+    return o;
+}
+
+RowEmitter::Place RowEmitter::place(const Access& a, DType dtype, int u) {
     // A row-level vector (parallel vector dim) has no inner terms: its strides there are 0 and its indices are outside.
-    Offsets o = inner_offsets(a, u);
+    Offsets o = inner_terms(a, u);
     Place p;
     p.mask = lane_mask(u);
     if (a.mask != kNoNode) p.mask = and_masks(p.mask, lanes_of(a.mask, u));
@@ -124,9 +134,9 @@ RowEmitter::Place RowEmitter::place(const Access& a, int u) {
     }
     if (o.in_range) in_range = and_masks(in_range, ir_.broadcast(o.in_range, plan_.lanes));
     p.mask = and_masks(p.mask, in_range);
-    p.pointer = o.elements;
+    p.pointer = element_pointer(outer_pointer(a, dtype), dtype, o.elements);
     if (stride.is(1) && !gathered) {
-        p.pointer = ir_.add(p.pointer, first);
+        p.pointer = element_pointer(p.pointer, dtype, first);
         return p;
     }
     Value step = int_ref(stride);
@@ -214,8 +224,8 @@ void RowEmitter::store_lanes(Value pointer, Value offsets, DType dtype, Value v,
 }
 
 Value RowEmitter::load_vector(const Access& a, DType dtype, int u) {
-    Place p = place(a, u);
-    Value pointer = element_pointer(buffer_pointers_[a.buffer], dtype, p.pointer);
+    Place p = place(a, dtype, u);
+    Value pointer = p.pointer;
     if (!p.lane_offsets) return load_contiguous(pointer, dtype, p.mask);
     if (!p.contiguous) return load_lanes(pointer, p.lane_offsets, dtype, p.mask);
     Block near = ir_.new_block("near"), far = ir_.new_block("far"), join = ir_.new_block("join");
@@ -242,8 +252,8 @@ void RowEmitter::store_vector(const Access& a, DType dtype, Value v, int u) {
         store_contiguous(element_pointer(output_row_, dtype, at), dtype, v, lane_mask(u));
         return;
     }
-    Place p = place(a, u);
-    Value pointer = element_pointer(buffer_pointers_[a.buffer], dtype, p.pointer);
+    Place p = place(a, dtype, u);
+    Value pointer = p.pointer;
     if (!p.lane_offsets) return store_contiguous(pointer, dtype, v, p.mask);
     if (!p.contiguous) return store_lanes(pointer, p.lane_offsets, dtype, v, p.mask);
     Block near = ir_.new_block("near"), far = ir_.new_block("far"), join = ir_.new_block("join");
@@ -259,10 +269,11 @@ void RowEmitter::store_vector(const Access& a, DType dtype, Value v, int u) {
 
 // A scalar access belongs to the level at which it is called: its terms of inner levels are constant 0.
 Value RowEmitter::load_scalar(const Access& a, DType dtype) {
-    Offsets o = inner_offsets(a, 0);
+    Offsets o = inner_terms(a, 0);
     Value allowed = o.in_range;
     if (a.mask != kNoNode) allowed = and_masks(allowed, scalar(a.mask));
-    Value pointer = element_pointer(buffer_pointers_[a.buffer], dtype, o.elements);
+    Value elements = ir_.add(outer_offsets(a).elements, o.elements);
+    Value pointer = element_pointer(buffer_pointers_[a.buffer], dtype, elements);
     if (allowed) pointer = ir_.select(allowed, pointer, zero_location());
     Value v = LLVMBuildLoad2(ir_.builder(), memory_type(ir_, dtype), pointer, "");
     LLVMSetAlignment(v, static_cast<unsigned>(dtype_size(dtype)));

@@ -360,9 +360,11 @@ private:
         int widest = 1, total = 0;
         for (std::uint32_t p = 0; p < plan_.passes.size(); ++p) {
             Pass& pass = plan_.passes[p];
-            pass.unroll = pass.cost <= 8 ? 4 : pass.cost <= 24 ? 2 : 1;
+            pass.unroll = pass.cost <= 6 ? 4 : pass.cost <= 12 ? 2 : 1;
             if (has_unknown_stride(p)) pass.unroll = 1;
-            pass.masked_only = options_.cheap_masks && pass.cost > 30 && pass.unroll == 1;
+            // An epilogue is called for a few vectors at a time.
+            if (options_.keep_vector_last && options_.cheap_masks) pass.unroll = 1;
+            pass.masked_only = options_.cheap_masks && pass.unroll == 1;
             widest = std::max(widest, pass.unroll);
             total += pass.cost;
         }
@@ -383,7 +385,8 @@ private:
         // A row shorter than the unrolled step would live in the tail.
         for (Pass& pass : plan_.passes)
             while (pass.unroll > 1 && extent.value < pass.unroll * plan_.lanes) pass.unroll /= 2;
-        plan_.exact_rows = extent.value > 0;
+        // An epilogue's columns are cut anywhere.
+        plan_.exact_rows = extent.value > 0 && !(options_.keep_vector_last && plan_.form == RowForm::kElementwise);
         for (const Pass& pass : plan_.passes)
             plan_.exact_rows = plan_.exact_rows && extent.value % (pass.unroll * plan_.lanes) == 0;
     }

@@ -807,8 +807,17 @@ Value VectorMath::sign(Value x) {
     return ir_.select(ir_.fcmp(LLVMRealOGT, x, 0.0), ir_.fp(t, 1.0), negative);
 }
 
-Value VectorMath::max(Value a, Value b) { return ir_.select(ir_.is_nan(a), a, ir_.max_second(a, b)); }
-Value VectorMath::min(Value a, Value b) { return ir_.select(ir_.is_nan(a), a, ir_.min_second(a, b)); }
+// With a constant that is a number the other operand is the only one to carry NaN: one instruction.
+Value VectorMath::max(Value a, Value b) {
+    if (Ir::is_number(b)) return ir_.max_second(b, a);
+    if (Ir::is_number(a)) return ir_.max_second(a, b);
+    return ir_.select(ir_.is_nan(a), a, ir_.max_second(a, b));
+}
+Value VectorMath::min(Value a, Value b) {
+    if (Ir::is_number(b)) return ir_.min_second(b, a);
+    if (Ir::is_number(a)) return ir_.min_second(a, b);
+    return ir_.select(ir_.is_nan(a), a, ir_.min_second(a, b));
+}
 Value VectorMath::max_num(Value a, Value b) { return ir_.select(ir_.is_nan(b), a, ir_.max_second(a, b)); }
 Value VectorMath::min_num(Value a, Value b) { return ir_.select(ir_.is_nan(b), a, ir_.min_second(a, b)); }
 

@@ -149,6 +149,28 @@ TEST(LibraryKernels, EpilogueComputes) {
             }
 }
 
+TEST(LibraryKernels, EpilogueOverAConstantNumberOfColumns) {
+    for (std::int64_t n : {48, 64, 96, 160, 17}) {
+        std::string text = kLinear;
+        for (size_t at; (at = text.find("p1")) != std::string::npos;) text.replace(at, 2, std::to_string(n));
+        for (const char* op : {"tanh", "neg"}) {
+            std::string one = text;
+            one.replace(one.find("tanh"), 4, op);
+            Kernel kernel = parsed(one);
+            auto handle = compiled(kernel);
+            std::mt19937 random(6);
+            for (std::int64_t m : {1, 2, 9}) {
+                const std::int64_t k = 7;
+                agree(kernel, handle,
+                      {Memory(DType::kF32, 2 * m * k, random), Memory(DType::kF32, n * k, random),
+                       Memory(DType::kF32, n, random), Memory(DType::kF32, n * m, random),
+                       Memory(DType::kF32, 7500 + m * n, random)},
+                      {m, n, k, m * k}, 2e-5);
+            }
+        }
+    }
+}
+
 TEST(LibraryKernels, PackedWeightGivesTheSame) {
     Kernel kernel = parsed(kLinear), packed = parsed(kLinear);
     packed.contraction->b.packed = true;
