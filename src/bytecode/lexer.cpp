@@ -444,23 +444,6 @@ Expected<types::Attrs> parse_attrs(Cursor& cursor, const SymbolLookup& symbols, 
     return attrs;
 }
 
-std::string spell_attr_value(const types::AttrValue& value, const std::function<std::string(types::SymbolId)>& name) {
-    struct Speller {
-        const std::function<std::string(types::SymbolId)>& name;
-        std::string operator()(std::monostate) const { return "none"; }
-        std::string operator()(bool flag) const { return flag ? "true" : "false"; }
-        std::string operator()(const types::Dim& dim) const { return dim.to_string(name); }
-        std::string operator()(double number) const { return support::text_from_double(number); }
-        std::string operator()(const std::string& text) const { return support::quote(text); }
-        std::string operator()(DType dtype) const { return std::string(dtype_name(dtype)); }
-        std::string operator()(const types::DimList& list) const {
-            return "[" + support::join(list, ", ", [&](const types::Dim& d) { return d.to_string(name); }) + "]";
-        }
-        std::string operator()(types::OperandRef ref) const { return "$" + std::to_string(ref.index); }
-    };
-    return std::visit(Speller{name}, value);
-}
-
 std::string spell_attrs(const types::Attrs& attrs, const ops::OpDef* leave_out_defaults_of,
                         const std::function<std::string(types::SymbolId)>& name) {
     std::string out;
@@ -471,7 +454,7 @@ std::string spell_attrs(const types::Attrs& attrs, const ops::OpDef* leave_out_d
             if (spec != specs.end() && spec->fallback == value) continue;
         }
         if (!out.empty()) out += ", ";
-        out += spell_name(key) + "=" + spell_attr_value(value, name);
+        out += spell_name(key) + "=" + types::to_string(value, name);
     }
     return out;
 }

@@ -73,7 +73,7 @@ Expected<types::AttrValue> parse_attr_value(Cursor& cursor, const SymbolLookup& 
 // "name=value, name=value" up to the end of the line or a closing brace.
 Expected<types::Attrs> parse_attrs(Cursor& cursor, const SymbolLookup& symbols, const ops::OpDef* definition);
 
-std::string spell_attr_value(const types::AttrValue& value, const std::function<std::string(types::SymbolId)>& name);
+// What parse_attrs reads back, in name order.
 std::string spell_attrs(const types::Attrs& attrs, const ops::OpDef* leave_out_defaults_of,
                         const std::function<std::string(types::SymbolId)>& name);
 
