@@ -68,6 +68,13 @@ bool sdpa_shape(ShapeContext& context, std::vector<ShapeResult>& results) {
     const std::string& fully_masked = context.attrs().text("fully_masked");
     if (fully_masked != "zero" && fully_masked != "nan") return context.fail(9);
     results.push_back(rules::fresh_result({q.sizes[0], q.sizes[1], q.sizes[2], v.sizes[3]}));
+    // As torch: in the order of q's axes where its fused kernel takes the operands, else row-major.
+    const auto dense_rows = [&](const TensorType& type) {
+        return context.env().eq(type.strides[3], 1) == types::Truth::kTrue;
+    };
+    const bool fused = dense_rows(q) && dense_rows(k) && dense_rows(v) &&
+                       context.env().eq(q.sizes[3], v.sizes[3]) == types::Truth::kTrue;
+    if (!fused) results.back().strides = types::contiguous_strides(results.back().sizes);
     return true;
 }
 
@@ -102,7 +109,7 @@ Expected<void> reference_sdpa(ReferenceContext& c) {
             if (mask.defined()) {
                 const I place[] = {b, h, i, j};
                 const double m = load_real(mask, broadcast_offset(mask, place));
-                score = mask.dtype() == DType::kBool ? (m != 0 ? score : -kInf) : score + m;
+                score += mask.dtype() == DType::kBool ? (m != 0 ? 0 : -kInf) : m;
             }
             if ((causal && j > i) || j >= length) score = -kInf;
             largest = std::isnan(score) || score > largest ? score : largest;

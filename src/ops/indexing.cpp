@@ -468,7 +468,6 @@ std::vector<OpDef> indexing_ops() {
         keep<Constraint>({{rules::kBroadcastText}, {"value has rank 0", DiagnosticId::kWrongRank, 2}}), masked_dtype,
         masked_shape, Fusion::kMap, reference_masked_fill, MapLower(lower_masked_fill), {all, masked_samples},
         {"torch.masked_fill", "", ""});
-    ops.back().layout.value = Layout::kElementwise;
     return ops;
 }
 

@@ -249,7 +249,7 @@ Expected<Inferred> infer(const OpDef& op, std::span<const ArgType> args, const A
             result.type.strides = std::move(shape.strides);
             result.type.offset = env.simplify(base.offset + shape.offset);
             result.type.device = base.device;
-        } else if (op.layout.value == Layout::kGiven && shape.strides.size() == shape.sizes.size()) {
+        } else if (!shape.strides.empty()) {
             result.type.strides = std::move(shape.strides);
         } else if (op.layout.value == Layout::kElementwise || op.layout.value == Layout::kLikeFirst) {
             std::vector<const TensorType*> operands;

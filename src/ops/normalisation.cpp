@@ -173,7 +173,7 @@ std::vector<GraphValue> lower_normalize(GraphBuilder& g, Values args, const Attr
     const GraphValue x = cast_to(g, args[0], compute_dtype(g.result_dtype()));
     const GraphValue norm = g.op("sqrt", {reduce(g, "reduce_sum", g.op("square", {x}), axes)});
     const GraphValue divisor = g.op("maximum", {norm, g.scalar(attrs.real("eps"))});
-    return {finish(g, g.op("div", {x, divisor}))};
+    return {cast_to(g, g.op("div", {x, divisor}), g.result_dtype())};
 }
 
 // ---------------------------------------------------------------- references
@@ -410,6 +410,7 @@ std::vector<OpDef> normalisation_ops() {
                                        sample({input({2, 1, 16})}, Attrs{{"axis", -1}})};
         },
         {"torch.nn.functional.normalize", "", ""});
+    ops.back().layout.value = Layout::kElementwise;  // a division, unlike the others
     return ops;
 }
 

@@ -146,7 +146,8 @@ private:
 
 struct ShapeResult {
     std::vector<Dim> sizes;
-    // Views: geometry relative to operand `view_of`, offset in elements added to the operand's offset.
+    // Views: geometry relative to operand `view_of`, offset in elements added to the operand's offset. Fresh results may
+    // give strides; else the layout rule does.
     int view_of = -1;
     std::vector<Dim> strides;
     Dim offset = 0;
@@ -167,7 +168,6 @@ enum class Layout : std::uint8_t {
     kElementwise,  // as torch's TensorIterator: the common dense permutation of the operands, else contiguous
     kLikeFirst,    // dense in the order of operand 0's strides
     kView,         // given by the shape rule
-    kGiven,        // fresh memory with the strides that the shape rule gives
 };
 enum class Fusion : std::uint8_t {
     kMap,

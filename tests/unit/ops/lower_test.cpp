@@ -102,18 +102,15 @@ public:
     }
 
 private:
-    Access blank(std::size_t operand) {
+    Access blank(std::size_t operand) { return blank_of(buffer_of_[operand]); }
+    Access blank_of(std::uint32_t buffer) {
         Access access;
-        access.buffer = buffer_of_[operand];
+        access.buffer = buffer;
         access.offset = IntRef::constant(0);
         access.strides.assign(kernel_.body.extents.size(), IntRef::constant(0));
         return access;
     }
-    Access blank_result() {
-        Access access = blank(0);
-        access.buffer = static_cast<std::uint32_t>(kernel_.buffers.size() - 1);
-        return access;
-    }
+    Access blank_result() { return blank_of(static_cast<std::uint32_t>(kernel_.buffers.size() - 1)); }
     NodeId convert(NodeId loaded, DType operand) {
         return builder_.cast(builder_.cast(loaded, operand), widened(operand));
     }
