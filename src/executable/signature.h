@@ -46,8 +46,10 @@ struct LiveSignature {
 };
 
 struct Signature {
-    std::vector<LiveSignature> values;  // locals, then stack
+    std::vector<LiveSignature>
+        values;  // locals, then stack, then module symbols where attributes inside the region may name them
     std::uint32_t local_count = 0;
+    std::uint32_t symbol_count = 0;  // the last values are those of the module's symbols
     friend bool operator==(const Signature&, const Signature&) = default;
     std::uint64_t hash() const;
     std::uint32_t frame_size() const;

@@ -212,7 +212,8 @@ State Specializer::build_entry() {
     State state;
     std::uint32_t slot = 0;
     std::uint32_t ordinal = 0;
-    for (std::size_t i = 0; i < signature.values.size(); ++i) {
+    const std::size_t values = signature.values.size() - signature.symbol_count;
+    for (std::size_t i = 0; i < values; ++i) {
         const bool is_local = i < signature.local_count;
         const bytecode::ParamDecl* decl =
             region_.pc == 0 && is_local && i < function.params.size() ? &function.params[i] : nullptr;
@@ -221,6 +222,17 @@ State Specializer::build_entry() {
         live_index_ = static_cast<std::uint32_t>(i);
         LiveValue value = entry_value(signature.values[i], decl, name, slot, ordinal);
         (is_local ? state.locals : state.stack).push_back(std::move(value));
+    }
+    for (std::size_t i = values; i < signature.values.size(); ++i) {
+        const auto id = static_cast<types::SymbolId>(i - values);
+        const bytecode::SymbolDecl& symbol = module_.symbols[id];
+        const Dim value = slot_symbol(symbol.name, slot, {-kDimInfinity, kDimInfinity});
+        if (region_.exact_only) {
+            guard(ops::Relation::kEq, value, region_.frame[slot]);
+            program_.env.assume_eq(value, region_.frame[slot]);
+        }
+        module_symbols_[id] = program_.env.simplify(value);
+        ++slot;
     }
     bind_deferred_dims();
     if (state.locals.size() < function.locals.size()) state.locals.resize(function.locals.size());

@@ -235,6 +235,7 @@ Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<
         const LiveValues live{arguments,
                               {},
                               static_cast<std::uint32_t>(f.locals.size()),
+                              {},
                               run.thread_module->state->facts[static_cast<std::size_t>(function)].writes};
         Found found;
         look_up(run, function, 0, live, *scratch, found);

@@ -151,8 +151,12 @@ Expected<Interpreter::Flow> Interpreter::try_region(std::vector<Value>& results)
     const std::int32_t entry_pc = pc_;
     {
         ScratchLease scratch(run_.context);
-        const LiveValues live{locals_, stack_, static_cast<std::uint32_t>(function_.locals.size()),
-                              run_.thread_module->state->facts[static_cast<std::size_t>(function_index_)].writes};
+        const auto& facts = run_.thread_module->state->facts[static_cast<std::size_t>(function_index_)];
+        LiveValues live{locals_, stack_, static_cast<std::uint32_t>(function_.locals.size()), {}, facts.writes};
+        if (facts.uses_symbols && entry_pc != 0) {
+            FLEXOR_ASSIGN(const SymbolValues* bound, symbols());
+            live.symbols = bound->values;
+        }
         Engine::Found found;
         engine_.look_up(run_, function_index_, pc_, live, *scratch, found);
         if (found.error != nullptr) return std::move(*found.error);

@@ -205,6 +205,7 @@ bool build_key(const LiveValues& live, LiveKey& key) {
     for (const Value& value : live.stack) {
         if (!writer.value(value)) return false;
     }
+    for (const std::int64_t symbol : live.symbols) writer.value(Value(symbol));
     if (live.writes && key.tensors.size() > 1) {
         std::vector<AliasInfo> aliases;
         find_aliases(key.tensors.span(), aliases);
@@ -291,6 +292,10 @@ executable::Signature make_signature(const LiveValues& live) {
     for (const Value& value : live.locals) signature.values.push_back(signature_of(value, tensors));
     signature.values.resize(live.local_count);
     for (const Value& value : live.stack) signature.values.push_back(signature_of(value, tensors));
+    LiveSignature integer;
+    integer.kind = LiveKind::kInt;
+    signature.values.resize(signature.values.size() + live.symbols.size(), integer);
+    signature.symbol_count = static_cast<std::uint32_t>(live.symbols.size());
     if (live.writes && tensors.size() > 1) {
         std::vector<AliasInfo> aliases;
         find_aliases(tensors, aliases);

@@ -74,7 +74,9 @@ struct LiveValues {
     std::span<const Value> locals;
     std::span<const Value> stack;
     std::uint32_t local_count = 0;  // locals of the function
-    bool writes = false;            // the function writes to memory: alias groups matter
+    // Values of the module's symbols at a safe point inside a function whose attributes name them; else empty.
+    std::span<const std::int64_t> symbols = {};
+    bool writes = false;  // the function writes to memory: alias groups matter
 };
 
 // False if a tensor is undefined (user error; not keyed).

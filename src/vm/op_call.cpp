@@ -214,6 +214,11 @@ Expected<void> call(const bytecode::CallSite& site, std::span<const Value> opera
     for (std::size_t i = 0; i < operands.size(); ++i) {
         if (!resolver.is_attribute(i)) FLEXOR_TRY(add_operand(operands[i], args, inputs, strengths));
     }
+    // Optional operands that were left out at the end are none.
+    const auto& specs = op.operands.value;
+    while (args.size() < specs.size() && specs[args.size()].kind == ops::OperandKind::kOptionalTensor) {
+        FLEXOR_TRY(add_operand(Value(), args, inputs, strengths));
+    }
     types::ShapeEnv env;
     std::vector<ops::Requirement> requirements;
     FLEXOR_ASSIGN(const ops::Inferred inferred, ops::infer(op, args, attrs, env, requirements, promotion, false));
