@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "support/check.h"
+#include "types/half.h"
 
 namespace flexor::codegen::cpu_llvm {
 
@@ -13,8 +14,7 @@ Value ExprEmitter::constant(const loopir::Node& node, int lanes) {
     if (!is_floating(node.dtype)) return ir_.integer(t, node.constant_bits);
     const double value = std::bit_cast<double>(node.constant_bits);
     if (!is_half(node.dtype)) return ir_.fp(t, value);
-    Value folded = convert(ir_, ir_.fp(ir_.f64(), value), DType::kF64, node.dtype);
-    return ir_.splat(t, folded);
+    return ir_.integer(t, node.dtype == DType::kF16 ? types::f16_from_f64(value) : types::bf16_from_f64(value));
 }
 
 Value ExprEmitter::contractable(Value v) {
