@@ -92,6 +92,20 @@ struct TileIr {
         return intrinsic(host_target().has_fma ? "llvm.fma" : "llvm.fmuladd", {LLVMTypeOf(a)}, {a, b, c});
     }
 
+    // Returns `value`, which is computed before this point; later loads stay behind it. Without such points the
+    // scheduler gathers the loads of many steps at their front and spills the accumulators.
+    V pin(V value) const {
+        Ty type = LLVMTypeOf(value);
+        Ty function_type = LLVMFunctionType(type, &type, 1, 0);
+        const HostTarget& host = host_target();
+        std::string constraint = !host.is_x86      ? "=w,0,~{memory}"
+                                 : host.has_avx512 ? "=v,0,~{memory}"
+                                                   : "=x,0,~{memory}";
+        V nothing = LLVMGetInlineAsm(function_type, "", 0, constraint.c_str(), constraint.size(), 1, 0,
+                                     LLVMInlineAsmDialectATT, 0);
+        return LLVMBuildCall2(builder, function_type, nothing, &value, 1, "");
+    }
+
     // Declares a function whose generated body follows; the builder stands at its entry.
     V function(const std::string& name, Ty result, std::initializer_list<Ty> parameters) const {
         std::vector<Ty> types(parameters);

@@ -83,33 +83,43 @@ void emit_tile(const Scheme& s, int rows, int vectors) {
     Values acc(static_cast<size_t>(rows * vectors), LLVMConstNull(vector));
     auto at = [&](int r, int v) { return static_cast<size_t>(r * vectors + v); };
 
-    // One step: k, or with pairs k and k+1 (`whole` false: only k exists).
+    // One step: k, or with pairs k and k+1 (`whole` false: only k exists). The shorter side of the tile is held in
+    // registers, the longer one is loaded as it is used.
     auto step = [&](V i, Values sums, bool whole) {
-        std::vector<V> columns;
         V row = ir.at(s.element, b, ir.mul(i, ldb));
-        for (int v = 0; v < vectors; ++v) {
-            if (s.pairs) {
-                Ty packed = TileIr::vec(ir.bf16, 2 * s.lanes);
-                columns.push_back(ir.load(packed, ir.at(s.element, row, 2 * v * s.lanes), 4));
-            } else {
-                V value = ir.load(TileIr::vec(s.element, s.lanes), ir.at(s.element, row, v * s.lanes), s.align);
-                columns.push_back(s.widen(value, s.lanes));
-            }
-        }
-        for (int r = 0; r < rows; ++r) {
+        auto load_column = [&](int v) {
+            if (s.pairs) return ir.load(TileIr::vec(ir.bf16, 2 * s.lanes), ir.at(s.element, row, 2 * v * s.lanes), 4);
+            return s.widen(ir.load(TileIr::vec(s.element, s.lanes), ir.at(s.element, row, v * s.lanes), s.align),
+                           s.lanes);
+        };
+        auto load_row = [&](int r) {
             V where = ir.at(s.a_element, a_rows[static_cast<size_t>(r)], i);
-            if (s.pairs) {
-                V pair = whole ? ir.load(ir.i32, where, 2)
-                               : LLVMBuildZExt(ir.builder, ir.load(ir.i16, where, 2), ir.i32, "");
-                V spread = LLVMBuildBitCast(ir.builder, ir.splat(pair, s.lanes), TileIr::vec(ir.bf16, 2 * s.lanes), "");
+            if (!s.pairs) return ir.splat(ir.load(s.a_element, where, acc_align), s.lanes);
+            V pair =
+                whole ? ir.load(ir.i32, where, 2) : LLVMBuildZExt(ir.builder, ir.load(ir.i16, where, 2), ir.i32, "");
+            return LLVMBuildBitCast(ir.builder, ir.splat(pair, s.lanes), TileIr::vec(ir.bf16, 2 * s.lanes), "");
+        };
+        bool crowded = rows * vectors > 16;
+        auto multiply_add = [&](V left, V right, V sum) {
+            sum = s.pairs ? ir.intrinsic("llvm.x86.avx512bf16.dpbf16ps.512", {}, {sum, left, right})
+                          : ir.fma(left, right, sum);
+            return crowded ? ir.pin(sum) : sum;
+        };
+        std::vector<V> held;
+        if (vectors <= rows) {
+            for (int v = 0; v < vectors; ++v) held.push_back(load_column(v));
+            for (int r = 0; r < rows; ++r) {
+                V left = load_row(r);
                 for (int v = 0; v < vectors; ++v) {
-                    sums[at(r, v)] = ir.intrinsic("llvm.x86.avx512bf16.dpbf16ps.512", {},
-                                                  {sums[at(r, v)], spread, columns[static_cast<size_t>(v)]});
+                    sums[at(r, v)] = multiply_add(left, held[static_cast<size_t>(v)], sums[at(r, v)]);
                 }
-            } else {
-                V spread = ir.splat(ir.load(s.a_element, where, acc_align), s.lanes);
-                for (int v = 0; v < vectors; ++v) {
-                    sums[at(r, v)] = ir.fma(spread, columns[static_cast<size_t>(v)], sums[at(r, v)]);
+            }
+        } else {
+            for (int r = 0; r < rows; ++r) held.push_back(load_row(r));
+            for (int v = 0; v < vectors; ++v) {
+                V right = load_column(v);
+                for (int r = 0; r < rows; ++r) {
+                    sums[at(r, v)] = multiply_add(held[static_cast<size_t>(r)], right, sums[at(r, v)]);
                 }
             }
         }
@@ -122,7 +132,9 @@ void emit_tile(const Scheme& s, int rows, int vectors) {
     acc = ir.loop(
         ir.int64(0), k, unroll * width, acc,
         [&](V i, Values sums) {
-            for (int u = 0; u < unroll; ++u) sums = step(ir.add(i, ir.int64(u * width)), sums, true);
+            for (int u = 0; u < unroll; ++u) {
+                sums = step(ir.add(i, ir.int64(u * width)), sums, true);
+            }
             return sums;
         },
         &next);
