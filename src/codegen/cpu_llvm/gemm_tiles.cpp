@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 
+#include "codegen/cpu_llvm/gemm_amx.h"
 #include "codegen/cpu_llvm/gemm_ir.h"
 #include "codegen/cpu_llvm/host.h"
 #include "codegen/cpu_llvm/jit.h"
@@ -313,6 +314,38 @@ void emit_pack_columns(const Scheme& s) {
     LLVMBuildRetVoid(ir.builder);
 }
 
+// pack_row_pairs: interleaves two rows of 16-bit elements.
+void emit_pack_row_pairs(const Scheme& s) {
+    const TileIr& ir = s.ir;
+    V f = ir.function("pack_row_pairs", ir.none, {ir.ptr, ir.i64, ir.ptr, ir.i64, ir.i64, ir.i64});
+    V source = LLVMGetParam(f, 0), ld = LLVMGetParam(f, 1), panel = LLVMGetParam(f, 2), width = LLVMGetParam(f, 3);
+    V columns = LLVMGetParam(f, 4), k = LLVMGetParam(f, 5);
+    ir.loop(ir.int64(0), k, 2, {}, [&](V i, Values) {
+        V low = ir.at(ir.i16, source, ir.mul(i, ld));
+        V high = ir.at(ir.i16, low, ld);
+        V out = ir.at(ir.i16, panel, ir.mul(i, width));
+        auto join = [&](V j, int count) {
+            auto type = [&](Ty element) { return count ? TileIr::vec(element, count) : element; };
+            auto load = [&](V base) {
+                return LLVMBuildZExt(ir.builder, ir.load(type(ir.i16), ir.at(ir.i16, base, j), 2), type(ir.i32), "");
+            };
+            V sixteen = count ? ir.splat(ir.int32(16), count) : ir.int32(16);
+            V pair = LLVMBuildOr(ir.builder, load(low), LLVMBuildShl(ir.builder, load(high), sixteen, ""), "");
+            ir.store(pair, ir.at(ir.i32, out, j), 2);
+            return Values{};
+        };
+        V next = nullptr;
+        ir.loop(ir.int64(0), columns, s.lanes, {}, [&](V j, Values) { return join(j, s.lanes); }, &next);
+        ir.loop(next, columns, 1, {}, [&](V j, Values) { return join(j, 0); });
+        ir.loop(columns, width, 1, {}, [&](V j, Values) {
+            ir.store(ir.int32(0), ir.at(ir.i32, out, j), 2);
+            return Values{};
+        });
+        return Values{};
+    });
+    LLVMBuildRetVoid(ir.builder);
+}
+
 // f32 to bf16 bits: round to nearest even, NaN stays NaN. Works on a scalar or a vector of `count` (0: scalar).
 V narrow_bf16(const TileIr& ir, V value, int count) {
     auto constant = [&](int64_t bits) { return count ? ir.splat(ir.int32(bits), count) : ir.int32(bits); };
@@ -372,6 +405,9 @@ Expected<Compiled> generate(DType dtype) {
     for (int rows = 1; rows <= kMaxWideRows && !s.pairs; ++rows) emit_tile(s, rows, s.wide_panels(rows) * s.vectors);
     if (four_bytes) emit_pack_columns(s);
     if (half) emit_converts(s);
+    if (s.pairs) emit_pack_row_pairs(s);
+    bool matrix_unit = s.pairs && host_target().has_amx_bf16;
+    if (matrix_unit) emit_matrix_unit(ir);
 
     Compiled result;
     FLEXOR_ASSIGN(result.object, compile(owner.module()));
@@ -404,6 +440,8 @@ Expected<Compiled> generate(DType dtype) {
     find(tiles.to_a_type, "to_a_type");
     if (s.pairs) tiles.to_a_type = nullptr;
     find(tiles.from_accumulator, "from_accumulator");
+    find(tiles.pack_row_pairs, "pack_row_pairs");
+    if (matrix_unit) use_matrix_unit(result.object, tiles);
     return result;
 }
 

@@ -2,6 +2,9 @@
 
 #include <llvm-c/TargetMachine.h>
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +16,17 @@ std::string take_message(char* text) {
     std::string result = text;
     LLVMDisposeMessage(text);
     return result;
+}
+
+// The matrix unit's registers are large, so Linux gives them on request only; threads started later inherit the right.
+bool request_matrix_unit() {
+#if defined(__linux__) && defined(__x86_64__)
+    constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+    constexpr long kTileData = 18;
+    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+    return false;
+#endif
 }
 
 HostTarget detect() {
@@ -34,6 +48,7 @@ HostTarget detect() {
     host.has_fma = !host.is_x86 || host.has("fma");
     host.has_avx512 = width == 512;
     host.has_avx512bf16 = width == 512 && host.has("avx512bf16");
+    host.has_amx_bf16 = host.has_avx512bf16 && host.has("amx-tile") && host.has("amx-bf16") && request_matrix_unit();
     host.has_f16c = host.has("f16c");
     return host;
 }

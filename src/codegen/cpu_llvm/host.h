@@ -21,6 +21,7 @@ struct HostTarget {
     bool has_fma = false;
     bool has_avx512 = false;      // false as well when the width is capped below 512
     bool has_avx512bf16 = false;  // dpbf16ps and hardware float to bfloat16 conversion
+    bool has_amx_bf16 = false;    // and the system lets this process use the matrix unit
     bool has_f16c = false;        // hardware float to half conversion
 
     // Lanes of one vector of elements of `bytes` bytes.

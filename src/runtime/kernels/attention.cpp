@@ -268,9 +268,8 @@ private:
         std::int64_t k_rows = packed_rows(t_, c_.head_dim);
         for (std::int64_t j = 0; j < n; j += t_.panel_columns()) {
             std::int64_t width = panel_width(t_, keys.count, j0 + j);
-            t_.tile[rows - 1][width / t_.lanes - 1](q, ldq, keys.k + (j0 + j) * k_rows * p_.size, width,
-                                                    scratch + p_.at_scores + j * p_.acc_size, p_.block_ld, c_.head_dim,
-                                                    0);
+            t_.multiply(q, ldq, keys.k + (j0 + j) * k_rows * p_.size, width, scratch + p_.at_scores + j * p_.acc_size,
+                        p_.block_ld, c_.head_dim, 0, rows, width);
         }
     }
 
@@ -289,9 +288,8 @@ private:
                 ldv = c_.v.strides[2];
                 v = keys.v + (j0 * ldv + column) * p_.size;
             }
-            t_.tile[rows - 1][width / t_.lanes - 1](scratch + p_.at_weights, p_.block_ld, v, ldv,
-                                                    scratch + p_.at_out + column * p_.acc_size, p_.value_columns, n,
-                                                    accumulate);
+            t_.multiply(scratch + p_.at_weights, p_.block_ld, v, ldv, scratch + p_.at_out + column * p_.acc_size,
+                        p_.value_columns, n, accumulate, rows, width);
             column += width;
         }
     }

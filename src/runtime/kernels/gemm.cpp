@@ -386,8 +386,13 @@ private:
                 } else if (cuts_k) {
                     c = w.scratch + p_.slot_c + m * width * acc_size_;
                 }
-                TileFunction tile = vectors <= t_.vectors ? t_.tile[height - 1][vectors - 1] : t_.wide[height - 1];
-                tile(w.a + (m * w.lda + k0) * a_size_, w.lda, b + k0 * ldb * size_, ldb, c, ldc, k_count, k0 > 0);
+                const char* a = w.a + (m * w.lda + k0) * a_size_;
+                const char* rows_of_b = b + k0 * ldb * size_;
+                if (vectors <= t_.vectors) {
+                    t_.multiply(a, w.lda, rows_of_b, ldb, c, ldc, k_count, k0 > 0, height, width);
+                } else {
+                    t_.wide[height - 1](a, w.lda, rows_of_b, ldb, c, ldc, k_count, k0 > 0);
+                }
                 if (!direct && k0 + k_count >= p_.k) finish(w, c, width, w.m0 + m, height, n0, columns);
                 m += height;
             }

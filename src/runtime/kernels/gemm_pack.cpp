@@ -125,6 +125,15 @@ void pack_panel(const GemmTiles& tiles, const void* source, std::int64_t rs, std
         }
         return;
     }
+    if (cs == 1 && tiles.pairs && tiles.pack_row_pairs) {
+        std::int64_t even = k & ~std::int64_t{1};
+        tiles.pack_row_pairs(source, rs, panel, width, columns, even);
+        if (even < k) {
+            auto* last = static_cast<char*>(panel) + even * width * static_cast<std::int64_t>(size);
+            pack_panel_bits<std::uint16_t>(tiles, offset(source, even * rs, size), rs, 1, 1, columns, width, last);
+        }
+        return;
+    }
     switch (size) {
         case 1: return pack_panel_bits<std::uint8_t>(tiles, source, rs, cs, k, columns, width, panel);
         case 2: return pack_panel_bits<std::uint16_t>(tiles, source, rs, cs, k, columns, width, panel);

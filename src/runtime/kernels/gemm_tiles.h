@@ -16,7 +16,7 @@
 
 namespace flexor::runtime {
 
-inline constexpr int kMaxTileRows = 16;
+inline constexpr int kMaxTileRows = 32;
 inline constexpr int kMaxTileVectors = 4;
 inline constexpr int kDotColumns = 4;
 inline constexpr int kMaxDotRows = 4;
@@ -29,6 +29,10 @@ inline constexpr int kMaxWideRows = 4;
 using TileFunction = void (*)(const void* a, std::int64_t lda, const void* b, std::int64_t ldb, void* c,
                               std::int64_t ldc, std::int64_t k, std::int64_t accumulate);
 
+// The same with the number of rows and of vectors as arguments, for hosts whose matrix unit takes them at run time.
+using BlockFunction = void (*)(const void* a, std::int64_t lda, const void* b, std::int64_t ldb, void* c,
+                               std::int64_t ldc, std::int64_t k, std::int64_t accumulate, int rows, int vectors);
+
 // c[rows, columns] = a[rows, k] . b[columns, k]^T: both contiguous along k.
 using DotFunction = void (*)(const void* a, std::int64_t lda, const void* b, std::int64_t ldb, void* c,
                              std::int64_t ldc, std::int64_t k);
@@ -37,6 +41,10 @@ using DotFunction = void (*)(const void* a, std::int64_t lda, const void* b, std
 // j*ld + k. Writes width * k elements (k even with `pairs`: an odd rest is the caller's).
 using PackColumnsFunction = void (*)(const void* source, std::int64_t ld, void* panel, std::int64_t width,
                                      std::int64_t columns, std::int64_t k);
+
+// The same from a matrix whose rows are contiguous: source element (k, j) at k*ld + j. k even.
+using PackRowsFunction = void (*)(const void* source, std::int64_t ld, void* panel, std::int64_t width,
+                                  std::int64_t columns, std::int64_t k);
 
 // Converts n contiguous elements.
 using ConvertFunction = void (*)(const void* source, void* target, std::int64_t n);
@@ -50,6 +58,7 @@ struct GemmTiles {
     int lanes = 0;
     int vectors = 0;
     TileFunction tile[kMaxTileRows][kMaxTileVectors] = {};  // [rows - 1][vectors - 1]
+    BlockFunction block = nullptr;                          // used instead of `tile` if it is there
 
     // Optional parts, null where absent.
     DotFunction dot[kMaxDotRows] = {};         // kDotColumns columns, [rows - 1]
@@ -58,10 +67,17 @@ struct GemmTiles {
     TileFunction wide[kMaxWideRows] = {};  // [rows - 1], wide_panels[rows - 1] * panel_columns() columns
     int wide_panels[kMaxWideRows] = {};
     PackColumnsFunction pack_columns = nullptr;
+    PackRowsFunction pack_row_pairs = nullptr;   // with `pairs`
     ConvertFunction to_a_type = nullptr;         // dtype to a_type
     ConvertFunction from_accumulator = nullptr;  // accumulator to dtype, round to nearest even
 
     int panel_columns() const { return lanes * vectors; }
+    void multiply(const void* a, std::int64_t lda, const void* b, std::int64_t ldb, void* c, std::int64_t ldc,
+                  std::int64_t k, std::int64_t accumulate, std::int64_t rows, std::int64_t width) const {
+        auto count = static_cast<int>(width / lanes);
+        if (block) return block(a, lda, b, ldb, c, ldc, k, accumulate, static_cast<int>(rows), count);
+        tile[rows - 1][count - 1](a, lda, b, ldb, c, ldc, k, accumulate);
+    }
 };
 
 // The table for a dtype: of the installed provider if it has one, else the portable one. Null for bool.
