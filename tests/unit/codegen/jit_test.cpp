@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "codegen/cpu_llvm/host.h"
+#include "support/diagnostic.h"
 
 namespace flexor::codegen::cpu_llvm {
 namespace {
@@ -75,6 +76,8 @@ TEST(Jit, RefusesUnknownSymbolsAndDamagedBytes) {
     ASSERT_TRUE(bytes);
     auto object = load_object(*bytes);
     ASSERT_FALSE(object);
+    EXPECT_EQ(object.error().id(), DiagnosticId::kCodeGenerationFailed);
+    EXPECT_EQ(object.error().code(), "E0902");
     EXPECT_NE(object.error().to_string().find("flexor_test_absent"), std::string::npos);
     EXPECT_FALSE(load_object(std::span<const char>(bytes->data(), bytes->size() / 2)));
     EXPECT_FALSE(load_object({}));
