@@ -373,7 +373,7 @@ std::vector<OpDef> binary_ops() {
     add("fmin", "The smaller of x and y; the other one if one is NaN.", promote,
         reference_binary<[](double a, double b) { return std::fmin(a, b); }, kMinInt>,
         direct_or_bool<S::kMinNum, S::kAnd>, {all, any}, {"torch.fmin", "numpy.fmin", ""});
-    add("atan2", "The angle of the point (y, x), x being the ordinate, as C has it.", promote_float,
+    add("atan2", "The angle of the point (y, x), x being the ordinate, as C has it.", promote_to_float,
         reference_binary<[](double a, double b) { return std::atan2(a, b); }, wrap_sub>, direct<S::kAtan2>, {all, any},
         {"torch.atan2", "numpy.arctan2", ""});
     add("eq", "Whether x equals y.", compare, reference_compare<[](auto a, auto b) { return a == b; }>, direct<S::kEq>,

@@ -146,8 +146,8 @@ private:
 
 struct ShapeResult {
     std::vector<Dim> sizes;
-    // Views: geometry relative to operand `view_of`, offset in elements added to the operand's offset. Fresh results may
-    // give strides; else the layout rule does.
+    // Views: geometry relative to operand `view_of`, offset in elements added to the operand's offset. Fresh results
+    // may give strides; else the layout rule does.
     int view_of = -1;
     std::vector<Dim> strides;
     Dim offset = 0;

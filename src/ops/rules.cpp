@@ -109,6 +109,10 @@ Expected<DTypes> promote_float(Args args, const Attrs&, Promotion promotion) {
     if (!is_floating(d)) d = promotion == Promotion::kTorch ? types::default_float() : DType::kF64;
     return all_as(args, d, d);
 }
+Expected<DTypes> promote_to_float(Args args, const Attrs&, Promotion promotion) {
+    const DType d = float_of(common_dtype(args, promotion), promotion);
+    return all_as(args, d, d);
+}
 Expected<DTypes> promote_bits(Args args, const Attrs&, Promotion promotion) {
     const DType d = common_dtype(args, promotion);
     for (std::size_t i = 0; i < args.size(); ++i) {

@@ -35,6 +35,7 @@ Expected<DTypes> first(std::span<const ArgType> args, const Attrs& attrs, types:
 Expected<DTypes> promote(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
 Expected<DTypes> promote_not_bool(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
 Expected<DTypes> promote_float(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
+Expected<DTypes> promote_to_float(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
 Expected<DTypes> promote_bits(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
 Expected<DTypes> promote_shift(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
 Expected<DTypes> subtract(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);

@@ -142,6 +142,10 @@ Expected<DTypes> hardtanh_dtype(std::span<const ArgType> args, const Attrs& attr
     }
     return dtypes;
 }
+Expected<DTypes> sign_dtype(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion) {
+    return promotion == types::Promotion::kNumpy ? rules::same_not_bool(args, attrs, promotion)
+                                                 : rules::same(args, attrs, promotion);
+}
 Expected<DTypes> square_dtype(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion) {
     FLEXOR_ASSIGN(DTypes dtypes, rules::same(args, attrs, promotion));
     if (dtypes.results[0] == DType::kBool) {
@@ -240,8 +244,8 @@ std::vector<OpDef> unary_ops() {
     add("abs", "The magnitude of x.", {same_not_bool_in_torch},
         {reference_unary<[](double x) { return std::fabs(x); }, [](I x) { return x < 0 ? wrap_sub(0, x) : x; }>},
         {not_for_bool<S::kAbs>}, Samples{numbers, kUnary}, Names{"torch.abs", "numpy.absolute", "Abs"});
-    add("sign", "-1, 0 or 1 by the sign of x; NaN stays NaN, or gives 0 without keep_nan (as torch has it).", {same},
-        {reference_sign}, {lower_sign}, Samples{all, kUnary}, Names{"torch.sign", "numpy.sign", "Sign"},
+    add("sign", "-1, 0 or 1 by the sign of x; NaN stays NaN, or gives 0 without keep_nan (as torch has it).",
+        {sign_dtype}, {reference_sign}, {lower_sign}, Samples{all, kUnary}, Names{"torch.sign", "numpy.sign", "Sign"},
         {attr({{"keep_nan", AttrKind::kBool, true}})});
     add("sqrt", "The square root of x.", {to_float}, {reference_real<[](double x) { return std::sqrt(x); }>},
         {direct<S::kSqrt>}, Samples{all, kPositive}, Names{"torch.sqrt", "numpy.sqrt", "Sqrt"});
