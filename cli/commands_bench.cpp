@@ -1,6 +1,7 @@
 // bench: the time of single calls, one after the other.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <numeric>
 
@@ -25,8 +26,8 @@ std::string duration_text(double seconds) {
 
 // The smallest sample that at least this share of the samples does not exceed; `sorted` holds at least one.
 double quantile(const std::vector<double>& sorted, double share) {
-    const auto rank = static_cast<std::size_t>(share * static_cast<double>(sorted.size()));
-    return sorted[std::min(rank, sorted.size() - 1)];
+    const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
+    return sorted[std::max<std::size_t>(rank, 1) - 1];
 }
 
 }  // namespace

@@ -3,8 +3,11 @@
 // Exit codes: 0 done; 1 refused (the diagnostic goes to standard error, with --json also to standard output); 2 a
 // command line that cannot be read; 3 a bug of ours.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "commands.h"
 #include "program.h"
@@ -62,9 +65,12 @@ public:
 
     int run(int argc, char** argv) {
         try {
-            app_.parse(argc, argv);
+            app_.parse(words(argc, argv));
         } catch (const CLI::ParseError& error) {
             return app_.exit(error) == 0 ? 0 : kUsage;
+        }
+        for (std::string& input : options_.inputs) {
+            if (input.starts_with(" ")) input.erase(0, 1);
         }
         const Status status = command_(options_);
         if (status && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
@@ -79,6 +85,19 @@ public:
     }
 
 private:
+    // CLI11 takes a list in brackets apart and a negative number for an option. Both are values here, which a space
+    // before them hides from it.
+    static std::vector<std::string> words(int argc, char** argv) {
+        std::vector<std::string> out(argv + 1, argv + argc);
+        for (std::string& word : out) {
+            const bool negative =
+                word.size() > 1 && word[0] == '-' && (word[1] == '.' || (word[1] >= '0' && word[1] <= '9'));
+            if (word.starts_with("[") || negative) word.insert(0, " ");
+        }
+        std::ranges::reverse(out);  // as CLI11 wants them
+        return out;
+    }
+
     CLI::App* add(const char* name, const char* summary, Command command) {
         CLI::App* sub = app_.add_subcommand(name, summary);
         sub->add_flag("--json", options_.json, "The result as JSON");
@@ -94,7 +113,7 @@ private:
             sub->get_name() == "run"
                 ? "[NAME=]VALUE: .npy, .npz[:KEY], .safetensors[:KEY], 3, 1.5, true, none, [[1, 2]], f32[8,128]"
                 : "As for run; without any, sizes come from the declared ranges";
-        sub->add_option("INPUT", options_.inputs, what)->allow_extra_args(false)->expected(0, 1 << 20);
+        sub->add_option("INPUT", options_.inputs, what);
         sub->add_option("--function", options_.function, "The function to run")->capture_default_str();
         sub->add_flag("--exact-only", options_.exact_only, "No symbols: one compilation per exact shape");
         sub->add_flag("--interpret", options_.interpret, "The interpreter only");
