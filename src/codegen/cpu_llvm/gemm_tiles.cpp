@@ -81,7 +81,6 @@ void emit_tile(const Scheme& s, int rows, int vectors) {
     unsigned acc_align = s.dtype == DType::kF64 ? 8 : 4;
     std::vector<V> a_rows;
     for (int r = 0; r < rows; ++r) a_rows.push_back(ir.at(s.a_element, a, ir.mul(lda, ir.int64(r))));
-    Values acc(static_cast<size_t>(rows * vectors), LLVMConstNull(vector));
     auto at = [&](int r, int v) { return static_cast<size_t>(r * vectors + v); };
 
     // One step: k, or with pairs k and k+1 (`whole` false: only k exists). The shorter side of the tile is held in
@@ -127,39 +126,47 @@ void emit_tile(const Scheme& s, int rows, int vectors) {
         return sums;
     };
 
+    // C is the start of the sums, or zero.
+    LLVMBasicBlockRef adds = ir.block(f, "adds"), work = ir.block(f, "work"), entry = ir.here();
+    LLVMBuildCondBr(ir.builder, ir.icmp(LLVMIntNE, accumulate, ir.int64(0)), adds, work);
+    ir.position(adds);
+    auto c_at = [&](int r, int v) {
+        return ir.at(s.accumulator, ir.at(s.accumulator, c, ir.mul(ldc, ir.int64(r))), v * s.lanes);
+    };
+    Values old;
+    for (int r = 0; r < rows; ++r) {
+        for (int v = 0; v < vectors; ++v) old.push_back(ir.load(vector, c_at(r, v), acc_align));
+    }
+    LLVMBuildBr(ir.builder, work);
+    ir.position(work);
+    Values acc;
+    for (V value : old) {
+        acc.push_back(LLVMBuildPhi(ir.builder, vector, ""));
+        V values[2] = {value, LLVMConstNull(vector)};
+        LLVMBasicBlockRef blocks[2] = {adds, entry};
+        LLVMAddIncoming(acc.back(), values, blocks, 2);
+    }
+
     int width = s.pairs ? 2 : 1;
-    int unroll = rows == s.rows && vectors == s.vectors ? 4 : rows * vectors > 12 ? 2 : 1;
-    V next = nullptr;
-    acc = ir.loop(
-        ir.int64(0), k, unroll * width, acc,
-        [&](V i, Values sums) {
-            for (int u = 0; u < unroll; ++u) {
-                sums = step(ir.add(i, ir.int64(u * width)), sums, true);
-            }
-            return sums;
-        },
-        &next);
-    acc = ir.loop(next, k, width, acc, [&](V i, Values sums) { return step(i, sums, true); }, &next);
+    bool full = rows == s.rows && vectors == s.vectors;
+    int unroll = full ? 4 : vectors == s.vectors && rows * vectors > 12 ? 2 : 1;
+    V next = ir.int64(0);
+    for (int steps : {unroll, 1}) {
+        acc = ir.loop(
+            next, k, steps * width, acc,
+            [&](V i, Values sums) {
+                for (int u = 0; u < steps; ++u) sums = step(ir.add(i, ir.int64(u * width)), sums, true);
+                return sums;
+            },
+            &next);
+        if (unroll == 1) break;
+    }
     if (s.pairs) {
         acc = ir.loop(next, k, 1, acc, [&](V i, Values sums) { return step(i, sums, false); });
     }
-
-    LLVMBasicBlockRef adds = ir.block(f, "adds"), sets = ir.block(f, "sets"), end = ir.block(f, "end");
-    LLVMBuildCondBr(ir.builder, ir.icmp(LLVMIntNE, accumulate, ir.int64(0)), adds, sets);
-    for (bool add : {true, false}) {
-        ir.position(add ? adds : sets);
-        for (int r = 0; r < rows; ++r) {
-            V row = ir.at(s.accumulator, c, ir.mul(ldc, ir.int64(r)));
-            for (int v = 0; v < vectors; ++v) {
-                V where = ir.at(s.accumulator, row, v * s.lanes);
-                V value = acc[at(r, v)];
-                if (add) value = ir.fadd(value, ir.load(vector, where, acc_align));
-                ir.store(value, where, acc_align);
-            }
-        }
-        LLVMBuildBr(ir.builder, end);
+    for (int r = 0; r < rows; ++r) {
+        for (int v = 0; v < vectors; ++v) ir.store(acc[at(r, v)], c_at(r, v), acc_align);
     }
-    ir.position(end);
     LLVMBuildRetVoid(ir.builder);
 }
 
@@ -178,68 +185,105 @@ void emit_dot(const Scheme& s, int rows, int columns) {
     for (int j = 0; j < columns; ++j) b_rows.push_back(row_of(s.element, b, ldb, j));
     auto at = [&](int r, int j) { return static_cast<size_t>(r * columns + j); };
 
-    auto step = [&](V i, Values sums, bool vector) {
-        auto load = [&](Ty element, V base, bool raw, unsigned align) {
-            V where = ir.at(element, base, i);
-            if (!vector) {
-                V value = ir.load(element, where, align);
-                return raw ? s.widen_scalar(value) : value;
-            }
-            V value = ir.load(TileIr::vec(element, s.lanes), where, align);
-            return raw ? s.widen(value, s.lanes) : value;
-        };
-        std::vector<V> left;
-        for (V row : a_rows) left.push_back(load(s.a_element, row, a_is_raw, a_is_raw ? s.align : acc_align));
-        for (int j = 0; j < columns; ++j) {
-            V right = load(s.element, b_rows[static_cast<size_t>(j)], true, s.align);
-            for (int r = 0; r < rows; ++r) sums[at(r, j)] = ir.fma(left[static_cast<size_t>(r)], right, sums[at(r, j)]);
-        }
-        return sums;
-    };
-    Values acc(static_cast<size_t>(rows * columns), LLVMConstNull(TileIr::vec(s.accumulator, s.lanes)));
+    Ty sum_type = TileIr::vec(s.accumulator, s.lanes);
+    Ty a_type = TileIr::vec(s.a_element, s.lanes);
+    Values acc(static_cast<size_t>(rows * columns), LLVMConstNull(sum_type));
     V next = nullptr;
-    acc = ir.loop(ir.int64(0), k, s.lanes, acc, [&](V i, Values sums) { return step(i, sums, true); }, &next);
-    Values totals;
-    for (V sum : acc) {
-        for (int half = s.lanes / 2; half >= 1; half /= 2) {
-            std::vector<int> low, high;
-            for (int lane = 0; lane < half; ++lane) {
-                low.push_back(lane);
-                high.push_back(lane + half);
+    acc = ir.loop(
+        ir.int64(0), k, s.lanes, acc,
+        [&](V i, Values sums) {
+            std::vector<V> left;
+            for (V row : a_rows) {
+                V value = ir.load(a_type, ir.at(s.a_element, row, i), a_is_raw ? s.align : acc_align);
+                left.push_back(a_is_raw ? s.widen(value, s.lanes) : value);
             }
-            sum = ir.fadd(ir.shuffle(sum, sum, low), ir.shuffle(sum, sum, high));
-        }
-        totals.push_back(LLVMBuildExtractElement(ir.builder, sum, ir.int32(0), ""));
-    }
-    totals = ir.loop(next, k, 1, totals, [&](V i, Values sums) { return step(i, sums, false); });
-    for (int r = 0; r < rows; ++r) {
-        for (int j = 0; j < columns; ++j) {
-            V where = ir.at(s.accumulator, ir.at(s.accumulator, c, ir.mul(ldc, ir.int64(r))), j);
-            ir.store(totals[at(r, j)], where, acc_align);
-        }
-    }
+            for (int j = 0; j < columns; ++j) {
+                V where = ir.at(s.element, b_rows[static_cast<size_t>(j)], i);
+                V right = s.widen(ir.load(TileIr::vec(s.element, s.lanes), where, s.align), s.lanes);
+                for (int r = 0; r < rows; ++r) {
+                    sums[at(r, j)] = ir.fma(left[static_cast<size_t>(r)], right, sums[at(r, j)]);
+                }
+            }
+            return sums;
+        },
+        &next);
+    // The ends go through memory, so that adding up lanes and the rest of K are written once.
+    int count = rows * columns;
+    V lanes_of = LLVMBuildAlloca(ir.builder, LLVMArrayType2(sum_type, static_cast<uint64_t>(count)), "");
+    LLVMSetAlignment(lanes_of, 64);
+    for (int n = 0; n < count; ++n) ir.store(acc[static_cast<size_t>(n)], ir.at(sum_type, lanes_of, n), 64);
+    ir.loop(ir.int64(0), ir.int64(rows), 1, {}, [&](V r, Values) {
+        ir.loop(ir.int64(0), ir.int64(columns), 1, {}, [&](V j, Values) {
+            V n = ir.add(ir.mul(r, ir.int64(columns)), j);
+            V sum = ir.load(sum_type, ir.at(sum_type, lanes_of, n), 64);
+            for (int half = s.lanes / 2; half >= 1; half /= 2) {
+                std::vector<int> low, high;
+                for (int lane = 0; lane < half; ++lane) {
+                    low.push_back(lane);
+                    high.push_back(lane + half);
+                }
+                sum = ir.fadd(ir.shuffle(sum, sum, low), ir.shuffle(sum, sum, high));
+            }
+            V total = LLVMBuildExtractElement(ir.builder, sum, ir.int32(0), "");
+            V a_row = ir.at(s.a_element, a, ir.mul(lda, r)), b_row = ir.at(s.element, b, ir.mul(ldb, j));
+            total = ir.loop(next, k, 1, {total}, [&](V i, Values so_far) {
+                V left = ir.load(s.a_element, ir.at(s.a_element, a_row, i), a_is_raw ? s.align : acc_align);
+                if (a_is_raw) left = s.widen_scalar(left);
+                V right = s.widen_scalar(ir.load(s.element, ir.at(s.element, b_row, i), s.align));
+                return Values{ir.fma(left, right, so_far[0])};
+            })[0];
+            ir.store(total, ir.at(s.accumulator, ir.at(s.accumulator, c, ir.mul(ldc, r)), j), acc_align);
+            return Values{};
+        });
+        return Values{};
+    });
     LLVMBuildRetVoid(ir.builder);
 }
 
-// Transposes `lanes` vectors of `lanes` lanes by log2(lanes) rounds of pairwise interleaving.
-std::vector<V> transpose(const TileIr& ir, std::vector<V> rows, int lanes) {
-    for (int distance = 1; distance < lanes; distance *= 2) {
-        std::vector<int> low, high;
-        for (int lane = 0; lane < lanes; ++lane) {
-            bool second = (lane & distance) != 0;
-            low.push_back(second ? lanes + (lane ^ distance) : lane);
-            high.push_back(second ? lanes + lane : (lane ^ distance));
+// Transposes `lanes` vectors of `lanes` 4-byte elements: inside 128-bit blocks by unpacking, then the blocks
+// themselves. Each shuffle is one instruction of its own on x86.
+std::vector<V> transpose(const TileIr& ir, const std::vector<V>& rows, int lanes) {
+    auto in_blocks = [&](V a, V b, std::array<int, 4> pattern) {  // entries from 4 on choose from b
+        std::vector<int> mask;
+        for (int block = 0; block < lanes; block += 4) {
+            for (int entry : pattern) mask.push_back(entry < 4 ? block + entry : lanes + block + entry - 4);
         }
-        std::vector<V> next(rows.size());
-        for (int r = 0; r < lanes; ++r) {
-            if (r & distance) continue;
-            V first = rows[static_cast<size_t>(r)], other = rows[static_cast<size_t>(r ^ distance)];
-            next[static_cast<size_t>(r)] = ir.shuffle(first, other, low);
-            next[static_cast<size_t>(r ^ distance)] = ir.shuffle(first, other, high);
+        return ir.shuffle(a, b, mask);
+    };
+    auto of_blocks = [&](V a, V b, std::vector<int> blocks) {  // block numbers of a, then of b
+        std::vector<int> mask;
+        for (int block : blocks) {
+            for (int lane = 0; lane < 4; ++lane) mask.push_back(4 * block + lane);
         }
-        rows = std::move(next);
+        return ir.shuffle(a, b, mask);
+    };
+    size_t groups = static_cast<size_t>(lanes) / 4;
+    std::vector<std::array<V, 4>> w(groups);  // block b of w[g][c]: column 4b + c of rows 4g .. 4g + 3
+    for (size_t g = 0; g < groups; ++g) {
+        const V* r = rows.data() + 4 * g;
+        V t0 = in_blocks(r[0], r[1], {0, 4, 1, 5}), t1 = in_blocks(r[0], r[1], {2, 6, 3, 7});
+        V t2 = in_blocks(r[2], r[3], {0, 4, 1, 5}), t3 = in_blocks(r[2], r[3], {2, 6, 3, 7});
+        w[g] = {in_blocks(t0, t2, {0, 1, 4, 5}), in_blocks(t0, t2, {2, 3, 6, 7}), in_blocks(t1, t3, {0, 1, 4, 5}),
+                in_blocks(t1, t3, {2, 3, 6, 7})};
     }
-    return rows;
+    std::vector<V> columns(rows.size());
+    for (size_t c = 0; c < 4; ++c) {
+        if (groups == 1) {
+            columns[c] = w[0][c];
+        } else if (groups == 2) {
+            columns[c] = of_blocks(w[0][c], w[1][c], {0, 2});
+            columns[4 + c] = of_blocks(w[0][c], w[1][c], {1, 3});
+        } else {
+            V even_low = of_blocks(w[0][c], w[1][c], {0, 2, 4, 6}), odd_low = of_blocks(w[0][c], w[1][c], {1, 3, 5, 7});
+            V even_high = of_blocks(w[2][c], w[3][c], {0, 2, 4, 6});
+            V odd_high = of_blocks(w[2][c], w[3][c], {1, 3, 5, 7});
+            columns[c] = of_blocks(even_low, even_high, {0, 2, 4, 6});
+            columns[8 + c] = of_blocks(even_low, even_high, {1, 3, 5, 7});
+            columns[4 + c] = of_blocks(odd_low, odd_high, {0, 2, 4, 6});
+            columns[12 + c] = of_blocks(odd_low, odd_high, {1, 3, 5, 7});
+        }
+    }
+    return columns;
 }
 
 // pack_columns for elements of 4 bytes (floats, or bf16 pairs): square blocks of `lanes`, the rest one element at a
@@ -295,7 +339,7 @@ void emit_pack_columns(const Scheme& s) {
                         V value = ir.load(vector, ir.at(unit, rows[r], i), align);
                         block.push_back(ir.select(exists[r], value, LLVMConstNull(vector)));
                     }
-                    block = transpose(ir, std::move(block), lanes);
+                    block = transpose(ir, block, lanes);
                     for (int r = 0; r < lanes; ++r) {
                         V to = ir.at(unit, panel, ir.add(ir.mul(ir.add(i, ir.int64(r)), width), j));
                         ir.store(block[static_cast<size_t>(r)], to, align);
