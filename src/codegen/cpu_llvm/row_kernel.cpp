@@ -580,7 +580,8 @@ std::vector<Value> RowEmitter::inner_loops(std::uint32_t pass, const std::vector
             loop_body(pass, all, plan_.block_vectors, c);
         });
     }
-    const bool no_tail = plan_.exact_rows;
+    // An epilogue sees the columns of one tile, not the whole extent.
+    const bool no_tail = plan_.exact_rows && !inner_begin_;
     if (p.masked_only && !no_tail) {
         carried = loop(begin, end, plan_.lanes, std::move(carried), [&](Value i, std::vector<Value>& c) {
             index_[dim] = i;
