@@ -9,7 +9,7 @@ from flexor import _flexor
 from flexor._flexor_fast import CallerBase
 
 
-class Module(CallerBase):  # type: ignore[misc]
+class Module(CallerBase):
     """A verified, immutable program with its weights.
 
     Called with its inputs in order (or by name), it runs its main function on the default session: NumPy arrays give

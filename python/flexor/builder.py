@@ -305,7 +305,7 @@ class FunctionBuilder:
     def list(self, *elements: Any) -> Var:
         """A list value."""
         self._builder._locate()
-        return Var(self, self._native.list([self._lift(e) for e in elements]))
+        return Var(self, self._native.build_list([self._lift(e) for e in elements]))
 
     def append(self, values: Var, element: Any) -> Var:
         """The list with an element more."""

@@ -37,7 +37,7 @@ def _tell(line: str) -> None:
         _log.log(level, "%s %s:%s %s", event["kind"], event.get("function", ""), event.get("line", 0), event.get("text", ""))
 
 
-class Session(RunnerBase):  # type: ignore[misc]
+class Session(RunnerBase):
     """Compiled entries, a memory pool, hooks and telemetry; any number of threads may use one.
 
     compile       False: interpret only

@@ -168,7 +168,7 @@ void bind_builder(nb::module_& m) {
                  f.function.require(operand(condition), text);
                  checked(*f.builder, 0);
              })
-        .def("list",
+        .def("build_list",
              [](NativeFunction& f, nb::handle args) { return checked(*f.builder, f.function.list(operands(args))); })
         .def("append", [](NativeFunction& f, const Var& list,
                           nb::handle v) { return checked(*f.builder, f.function.append(list, operand(v))); })
