@@ -319,14 +319,15 @@ private:
         for (std::size_t i = 0; i < param_count; ++i) launch_params_[i] = frame_[launch.params[i]];
         const runtime::KernelHandle& kernel = *e_.kernels[launch.kernel].handle;
         void* workspace = nullptr;
-        if (const std::size_t bytes = kernel.workspace_bytes(launch_params_); bytes > 0) {
+        const std::size_t bytes = kernel.workspace_bytes(launch_params_);
+        if (bytes > 0) {
             if (!workspace_) workspace_.emplace(context_.workspace, context_.cache->shared_pool());
             workspace = workspace_->reserve(bytes);
             if (workspace == nullptr) return refuse(bytes, "workspace of " + e_.kernels[launch.kernel].ir.name);
         }
         if (entry_.writes_source[index]) effects_done_ = true;
         std::int32_t fault = 0;
-        kernel.launch({launch_buffers_, launch_params_, workspace, &fault});
+        kernel.launch({launch_buffers_, launch_params_, workspace, &fault, bytes});
         context_.shard->launches.add();
         if (fault != 0 && launch.fault != 0) return fail(e_.failures[launch.fault - 1], {});
         return true;

@@ -183,7 +183,7 @@ void ContractionKernel::launch(const runtime::LaunchArgs& args) const {
     }
     g.prologue_context = &context;
     g.epilogue_context = &context;
-    runtime::gemm(g, args.workspace, args.workspace ? runtime::gemm_workspace_bytes(g) : 0);
+    runtime::gemm(g, args.workspace, args.workspace_size);
 }
 
 std::size_t ContractionKernel::workspace_bytes(const std::int64_t* params) const {
@@ -247,7 +247,7 @@ runtime::AttentionCall AttentionKernel::call(const std::int64_t* params, void* c
 
 void AttentionKernel::launch(const runtime::LaunchArgs& args) const {
     const runtime::AttentionCall c = call(args.params, args.buffers);
-    runtime::attention(c, args.workspace, args.workspace ? runtime::attention_workspace_bytes(c) : 0);
+    runtime::attention(c, args.workspace, args.workspace_size);
 }
 
 std::size_t AttentionKernel::workspace_bytes(const std::int64_t* params) const {
