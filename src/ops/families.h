@@ -1,5 +1,6 @@
 #pragma once
 // The families of the registry, in the order in which all_ops() lists them, and what their tables share.
+#include <deque>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -21,11 +22,20 @@ std::vector<OpDef> indexing_ops();
 std::vector<OpDef> creation_ops();
 std::vector<OpDef> write_ops();
 
-// The parts of an entry that it points to live for ever, like the entry.
+// The parts of an entry that it points to live for ever, like the entry. Called only while the registry is built or
+// under its lock.
+template <class T>
+std::span<const T> keep(std::vector<T> items) {
+    static auto& kept = *new std::deque<std::vector<T>>;
+    return kept.emplace_back(std::move(items));
+}
 template <class T>
 std::span<const T> keep(std::initializer_list<T> items) {
-    return *new std::vector<T>(items);
+    return keep(std::vector<T>(items));
 }
-inline std::string_view keep_text(std::string text) { return *new std::string(std::move(text)); }
+inline std::string_view keep_text(std::string text) {
+    static auto& kept = *new std::deque<std::string>;
+    return kept.emplace_back(std::move(text));
+}
 
 }  // namespace flexor::ops

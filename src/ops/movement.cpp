@@ -765,9 +765,8 @@ std::vector<OpDef> movement_ops() {
         constraints.push_back(
             {"start_axis and end_axis lie within the rank of x, in this order", DiagnosticId::kAxisOutOfRange, 0});
         view("flatten", "The axes start_axis..end_axis of x merged into one.",
-             attr({{"start_axis", integer, 0}, {"end_axis", integer, -1}}),
-             *new std::vector<Constraint>(std::move(constraints)), flatten_shape, flatten_samples,
-             {"torch.flatten", "", "Flatten"}, Alias::kViewIfStridesAllow);
+             attr({{"start_axis", integer, 0}, {"end_axis", integer, -1}}), keep(std::move(constraints)), flatten_shape,
+             flatten_samples, {"torch.flatten", "", "Flatten"}, Alias::kViewIfStridesAllow);
     }
     view("contiguous", "x in row-major order: itself if it is, else a copy.", {}, {}, contiguous_shape, plain_samples,
          {"torch.Tensor.contiguous", "numpy.ascontiguousarray", ""}, Alias::kViewIfStridesAllow);

@@ -39,11 +39,6 @@ Registry& registry() {
     return instance;
 }
 
-template <class T>
-std::span<const T> keep_copy(std::span<const T> items) {
-    return *new std::vector<T>(items.begin(), items.end());
-}
-
 }  // namespace
 
 std::span<const OpDef* const> all_ops() {
@@ -76,14 +71,14 @@ const OpDef* register_op(OpDef op) {
     op.summary.value = keep_text(std::string(op.summary.value));
     std::vector<Constraint> constraints(op.constraints.value.begin(), op.constraints.value.end());
     for (Constraint& c : constraints) c.text = keep_text(std::string(c.text));
-    op.constraints.value = keep_copy(std::span<const Constraint>(constraints));
+    op.constraints.value = keep(std::move(constraints));
     std::vector<OperandSpec> operands(op.operands.value.begin(), op.operands.value.end());
     for (OperandSpec& o : operands) o.name = keep_text(std::string(o.name));
-    op.operands.value = keep_copy(std::span<const OperandSpec>(operands));
+    op.operands.value = keep(std::move(operands));
     std::vector<AttrSpec> attrs(op.attrs.value.begin(), op.attrs.value.end());
     for (AttrSpec& a : attrs) a.name = keep_text(std::string(a.name));
-    op.attrs.value = keep_copy(std::span<const AttrSpec>(attrs));
-    op.samples.value.dtypes = keep_copy(op.samples.value.dtypes);
+    op.attrs.value = keep(std::move(attrs));
+    op.samples.value.dtypes = keep(std::vector<DType>(op.samples.value.dtypes.begin(), op.samples.value.dtypes.end()));
     for (std::string_view* name : {&op.names.value.torch, &op.names.value.numpy, &op.names.value.onnx}) {
         *name = keep_text(std::string(*name));
     }

@@ -235,8 +235,8 @@ OpDef in_place(std::size_t i, const OpDef& op) {
                                                          : op.samples.value.dtypes;
     return {.name = {keep_text(name + "_")},
             .summary = {keep_text("As " + name + ", written into the first operand.")},
-            .constraints = {*new std::vector<Constraint>(std::move(constraints))},
-            .operands = {*new std::vector<OperandSpec>(std::move(operands))},
+            .constraints = {keep(std::move(constraints))},
+            .operands = {keep(std::move(operands))},
             .attrs = {op.attrs.value},
             .dtype = {kForms[i].dtype},
             .shape = {kForms[i].shape},
