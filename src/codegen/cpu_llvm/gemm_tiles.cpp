@@ -240,64 +240,74 @@ void emit_dot(const Scheme& s, int rows, int columns) {
     LLVMBuildRetVoid(ir.builder);
 }
 
-// Transposes `lanes` vectors of `lanes` 4-byte elements: inside 128-bit blocks by unpacking, then the blocks
+// Transposes `lanes` vectors of `lanes` words of 4 or 8 bytes: inside 128-bit blocks by unpacking, then the blocks
 // themselves. Each shuffle is one instruction of its own on x86.
-std::vector<V> transpose(const TileIr& ir, const std::vector<V>& rows, int lanes) {
-    auto in_blocks = [&](V a, V b, std::array<int, 4> pattern) {  // entries from 4 on choose from b
+std::vector<V> transpose(const TileIr& ir, const std::vector<V>& rows, int lanes, int word_bytes) {
+    int in_block = 16 / word_bytes;                                       // words of a block
+    auto in_blocks = [&](V a, V b, std::initializer_list<int> pattern) {  // entries from in_block on choose from b
         std::vector<int> mask;
-        for (int block = 0; block < lanes; block += 4) {
-            for (int entry : pattern) mask.push_back(entry < 4 ? block + entry : lanes + block + entry - 4);
+        for (int block = 0; block < lanes; block += in_block) {
+            for (int entry : pattern)
+                mask.push_back(entry < in_block ? block + entry : lanes + block + entry - in_block);
         }
         return ir.shuffle(a, b, mask);
     };
-    auto of_blocks = [&](V a, V b, std::vector<int> blocks) {  // block numbers of a, then of b
+    auto of_blocks = [&](V a, V b, std::initializer_list<int> blocks) {  // block numbers of a, then of b
         std::vector<int> mask;
         for (int block : blocks) {
-            for (int lane = 0; lane < 4; ++lane) mask.push_back(4 * block + lane);
+            for (int lane = 0; lane < in_block; ++lane) mask.push_back(in_block * block + lane);
         }
         return ir.shuffle(a, b, mask);
     };
-    size_t groups = static_cast<size_t>(lanes) / 4;
-    std::vector<std::array<V, 4>> w(groups);  // block b of w[g][c]: column 4b + c of rows 4g .. 4g + 3
+    auto width = static_cast<size_t>(in_block);
+    size_t groups = static_cast<size_t>(lanes) / width;
+    std::vector<std::vector<V>> w(groups);  // block b of w[g][c]: column b * width + c of the rows of group g
     for (size_t g = 0; g < groups; ++g) {
-        const V* r = rows.data() + 4 * g;
+        const V* r = rows.data() + width * g;
+        if (width == 2) {
+            w[g] = {in_blocks(r[0], r[1], {0, 2}), in_blocks(r[0], r[1], {1, 3})};
+            continue;
+        }
         V t0 = in_blocks(r[0], r[1], {0, 4, 1, 5}), t1 = in_blocks(r[0], r[1], {2, 6, 3, 7});
         V t2 = in_blocks(r[2], r[3], {0, 4, 1, 5}), t3 = in_blocks(r[2], r[3], {2, 6, 3, 7});
         w[g] = {in_blocks(t0, t2, {0, 1, 4, 5}), in_blocks(t0, t2, {2, 3, 6, 7}), in_blocks(t1, t3, {0, 1, 4, 5}),
                 in_blocks(t1, t3, {2, 3, 6, 7})};
     }
     std::vector<V> columns(rows.size());
-    for (size_t c = 0; c < 4; ++c) {
+    for (size_t c = 0; c < width; ++c) {
         if (groups == 1) {
             columns[c] = w[0][c];
         } else if (groups == 2) {
             columns[c] = of_blocks(w[0][c], w[1][c], {0, 2});
-            columns[4 + c] = of_blocks(w[0][c], w[1][c], {1, 3});
+            columns[width + c] = of_blocks(w[0][c], w[1][c], {1, 3});
         } else {
             V even_low = of_blocks(w[0][c], w[1][c], {0, 2, 4, 6}), odd_low = of_blocks(w[0][c], w[1][c], {1, 3, 5, 7});
             V even_high = of_blocks(w[2][c], w[3][c], {0, 2, 4, 6});
             V odd_high = of_blocks(w[2][c], w[3][c], {1, 3, 5, 7});
             columns[c] = of_blocks(even_low, even_high, {0, 2, 4, 6});
-            columns[8 + c] = of_blocks(even_low, even_high, {1, 3, 5, 7});
-            columns[4 + c] = of_blocks(odd_low, odd_high, {0, 2, 4, 6});
-            columns[12 + c] = of_blocks(odd_low, odd_high, {1, 3, 5, 7});
+            columns[2 * width + c] = of_blocks(even_low, even_high, {1, 3, 5, 7});
+            columns[width + c] = of_blocks(odd_low, odd_high, {0, 2, 4, 6});
+            columns[3 * width + c] = of_blocks(odd_low, odd_high, {1, 3, 5, 7});
         }
     }
     return columns;
 }
 
-// pack_columns for elements of 4 bytes (floats, or bf16 pairs): square blocks of `lanes`, the rest one element at a
-// time.
+// pack_columns in square blocks of words: elements of 4 or 8 bytes, pairs that stay together, or pairs of 16-bit
+// elements that part after the transposition. What is left of K goes one element at a time.
 void emit_pack_columns(const Scheme& s) {
     const TileIr& ir = s.ir;
     V f = ir.function("pack_columns", ir.none, {ir.ptr, ir.i64, ir.ptr, ir.i64, ir.i64, ir.i64});
     V source = LLVMGetParam(f, 0), ld = LLVMGetParam(f, 1), panel = LLVMGetParam(f, 2), width = LLVMGetParam(f, 3);
     V columns = LLVMGetParam(f, 4), k = LLVMGetParam(f, 5);
-    Ty unit = ir.i32;
-    unsigned align = s.pairs ? 2 : 4;
+    bool parts = s.align == 2 && !s.pairs;
+    Ty word = s.align == 8 ? ir.i64 : ir.i32;
+    Ty unit = parts ? ir.i16 : word;
+    unsigned align = s.align;
     int lanes = s.lanes;
+    int step = parts ? 2 * lanes : lanes;  // units of K that a block takes
     if (s.pairs) k = LLVMBuildLShr(ir.builder, k, ir.int64(1), "");
-    Ty vector = TileIr::vec(unit, lanes);
+    Ty vector = TileIr::vec(word, lanes);
     auto row = [&](V j) { return ir.at(s.element, source, ir.mul(j, ld)); };
     auto scalars = [&](V j_begin, V j_end, V k_begin) {
         ir.loop(j_begin, j_end, 1, {}, [&](V j, Values) {
@@ -332,17 +342,27 @@ void emit_pack_columns(const Scheme& s) {
                 exists.push_back(ir.icmp(LLVMIntSLE, column, last));
             }
             ir.loop(
-                ir.int64(0), k, lanes, {},
+                ir.int64(0), k, step, {},
                 [&](V i, Values) {
                     std::vector<V> block;
                     for (size_t r = 0; r < rows.size(); ++r) {
                         V value = ir.load(vector, ir.at(unit, rows[r], i), align);
                         block.push_back(ir.select(exists[r], value, LLVMConstNull(vector)));
                     }
-                    block = transpose(ir, block, lanes);
-                    for (int r = 0; r < lanes; ++r) {
+                    block = transpose(ir, block, lanes, s.align == 8 ? 8 : 4);
+                    auto store = [&](V value, int r) {
                         V to = ir.at(unit, panel, ir.add(ir.mul(ir.add(i, ir.int64(r)), width), j));
-                        ir.store(block[static_cast<size_t>(r)], to, align);
+                        ir.store(value, to, align);
+                    };
+                    for (int r = 0; r < lanes; ++r) {
+                        V value = block[static_cast<size_t>(r)];
+                        if (!parts) {
+                            store(value, r);
+                            continue;
+                        }
+                        V high = LLVMBuildLShr(ir.builder, value, ir.splat(ir.int32(16), lanes), "");
+                        store(LLVMBuildTrunc(ir.builder, value, TileIr::vec(ir.i16, lanes), ""), 2 * r);
+                        store(LLVMBuildTrunc(ir.builder, high, TileIr::vec(ir.i16, lanes), ""), 2 * r + 1);
                     }
                     return Values{};
                 },
@@ -438,7 +458,6 @@ Expected<Compiled> generate(DType dtype) {
     TileIr ir(owner);
     Scheme s(ir, dtype);
     bool half = dtype == DType::kF16 || dtype == DType::kBF16;
-    bool four_bytes = dtype == DType::kF32 || s.pairs;
     for (int rows = 1; rows <= s.rows; ++rows) {
         for (int vectors = 1; vectors <= s.vectors; ++vectors) emit_tile(s, rows, vectors);
     }
@@ -447,7 +466,7 @@ Expected<Compiled> generate(DType dtype) {
         emit_dot(s, rows, 1);
     }
     for (int rows = 1; rows <= kMaxWideRows && !s.pairs; ++rows) emit_tile(s, rows, s.wide_panels(rows) * s.vectors);
-    if (four_bytes) emit_pack_columns(s);
+    emit_pack_columns(s);
     if (half) emit_converts(s);
     if (s.pairs) emit_pack_row_pairs(s);
     bool matrix_unit = s.pairs && host_target().has_amx_bf16;
