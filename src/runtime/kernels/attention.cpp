@@ -33,7 +33,8 @@ struct Plan {
     std::int64_t block_ld;       // row stride of scores
     std::int64_t value_columns;  // value_dim in whole vectors
     bool copy_q, copy_v, narrow, gathers_mask;
-    bool shared;  // keys and values are packed for all heads before the tasks; else each task packs its own
+    bool direct_k;  // few queries: keys are read once, in place, by dot products
+    bool shared;    // keys and values are packed for all heads before the tasks; else each task packs its own
     std::int64_t task_rows, row_blocks;
     int slots;
     std::int64_t k_bytes, v_bytes;  // packed, one key head
@@ -59,14 +60,16 @@ Plan make_plan(const AttentionCall& call) {
     p.block_ld = up(p.block_keys, 16);
     p.value_columns = up(call.value_dim, t.lanes);
     p.copy_q = t.a_type != t.dtype || (call.q.strides[3] != 1 && call.head_dim > 1);
+    bool few_queries = call.q_len <= kMaxDotRows;
+    p.direct_k = few_queries && t.dot[0] && (call.k.strides[3] == 1 || call.head_dim <= 1);
     p.copy_v = t.pairs || call.v.strides[3] != 1 || call.value_dim != p.value_columns ||
-               call.v.strides[2] * p.size > kDenseRowBytes;
+               (!few_queries && call.v.strides[2] * p.size > kDenseRowBytes);
     std::int64_t kv_heads = call.batch * call.kv_heads;
     p.shared = kv_heads < 4 * p.slots && p.slots > 1 && call.heads * call.q_len > call.kv_heads * kTaskRows;
     p.task_rows = p.shared ? kTaskRows : std::max<std::int64_t>(call.q_len, 1);
     p.row_blocks = ceil_div(call.q_len, p.task_rows);
 
-    p.k_bytes = up(packed_rows(t, call.head_dim) * up(call.kv_len, t.lanes) * p.size, kAlignment);
+    p.k_bytes = p.direct_k ? 0 : up(packed_rows(t, call.head_dim) * up(call.kv_len, t.lanes) * p.size, kAlignment);
     p.v_bytes = p.copy_v ? up(packed_rows(t, call.kv_len) * p.value_columns * p.size, kAlignment) : 0;
     std::int64_t at = 0;
     if (p.shared) {
@@ -141,7 +144,7 @@ public:
 private:
     struct Keys {
         std::int64_t count;   // keys that exist
-        const char* k;        // packed panels of `count` columns
+        const char* k;        // packed panels of `count` columns, or in place
         const char* v;        // in place, or packed panels of value columns
         std::int64_t v_rows;  // rows of a packed panel of values
     };
@@ -158,7 +161,7 @@ private:
         Keys keys{};
         keys.count = c_.kv_len;
         if (c_.lengths) keys.count = std::clamp<std::int64_t>(c_.lengths[batch * c_.lengths_stride], 0, c_.kv_len);
-        keys.k = k;
+        keys.k = p_.direct_k ? element(c_.k, batch, head, 0, p_.size) : k;
         keys.v = p_.copy_v ? v : element(c_.v, batch, head, 0, p_.size);
         keys.v_rows = packed_rows(t_, keys.count);
         return keys;
@@ -178,7 +181,7 @@ private:
     Keys pack(std::int64_t batch, std::int64_t head, char* k_target, char* v_target) const {
         Keys keys = place(batch, head, k_target, v_target);
         std::int64_t panel = t_.panel_columns();
-        for (std::int64_t n0 = 0; n0 < keys.count; n0 += panel) {
+        for (std::int64_t n0 = 0; n0 < keys.count && !p_.direct_k; n0 += panel) {
             std::int64_t width = panel_width(t_, keys.count, n0);
             pack_panel(t_, element(c_.k, batch, head, n0, p_.size), c_.k.strides[3], c_.k.strides[2], c_.head_dim,
                        std::min(panel, keys.count - n0), width, k_target + n0 * packed_rows(t_, c_.head_dim) * p_.size);
@@ -265,6 +268,17 @@ private:
     // scores[rows, n] = q . k^T for keys j0 .. j0 + n.
     void scores(const Keys& keys, const char* q, std::int64_t ldq, std::int64_t rows, std::int64_t j0, std::int64_t n,
                 char* scratch) const {
+        if (p_.direct_k) {
+            std::int64_t ldk = c_.k.strides[2];
+            for (std::int64_t j = 0; j < n;) {
+                bool several = j + kDotColumns <= n;
+                DotFunction dot = several ? t_.dot[rows - 1] : t_.dot_single[rows - 1];
+                dot(q, ldq, keys.k + (j0 + j) * ldk * p_.size, ldk, scratch + p_.at_scores + j * p_.acc_size,
+                    p_.block_ld, c_.head_dim);
+                j += several ? kDotColumns : 1;
+            }
+            return;
+        }
         std::int64_t k_rows = packed_rows(t_, c_.head_dim);
         for (std::int64_t j = 0; j < n; j += t_.panel_columns()) {
             std::int64_t width = panel_width(t_, keys.count, j0 + j);

@@ -266,6 +266,25 @@ TEST(Attention, EveryDTypeLayoutAndHeadSize) {
     }
 }
 
+// A token at a time against a growing cache: keys are read in place.
+TEST(Attention, FewQueriesAgainstManyKeys) {
+    for (DType dtype : {DType::kF32, DType::kF64, DType::kF16, DType::kBF16}) {
+        for (std::int64_t q_len : {1, 2, 3, 4}) {
+            for (std::int64_t kv_len : {1, 3, 6, 97, 1003}) {
+                for (AttentionMask mask : kMasks) {
+                    Case c;
+                    c.dtype = dtype, c.mask = mask, c.mask_dtype = dtype;
+                    c.heads = 4, c.kv_heads = 2;
+                    c.q_len = q_len, c.kv_len = kv_len;
+                    c.head_dim = 35, c.value_dim = 48;
+                    c.token_major = q_len % 2 == 0;
+                    check(c);
+                }
+            }
+        }
+    }
+}
+
 TEST(Attention, ManyKeysTakeSeveralBlocks) {
     for (DType dtype : {DType::kF32, DType::kBF16, DType::kF64}) {
         for (AttentionMask mask : kMasks) {
