@@ -4,11 +4,13 @@
 #include <array>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "codegen/cpu_llvm/gemm_amx.h"
 #include "codegen/cpu_llvm/gemm_ir.h"
 #include "codegen/cpu_llvm/host.h"
 #include "codegen/cpu_llvm/jit.h"
+#include "runtime/thread_pool.h"
 #include "support/diagnostic.h"
 
 namespace flexor::codegen::cpu_llvm {
@@ -450,30 +452,68 @@ void emit_converts(const Scheme& s) {
 
 struct Compiled {
     GemmTiles tiles;
-    LoadedObject object;
+    std::vector<LoadedObject> objects;
+
+    void* lookup(const std::string& name) const {
+        for (const LoadedObject& object : objects) {
+            if (void* found = object.lookup(name)) return found;
+        }
+        return nullptr;
+    }
 };
 
-Expected<Compiled> generate(DType dtype) {
-    ModuleBuilder owner("gemm");
-    TileIr ir(owner);
-    Scheme s(ir, dtype);
-    bool half = dtype == DType::kF16 || dtype == DType::kBF16;
-    for (int rows = 1; rows <= s.rows; ++rows) {
-        for (int vectors = 1; vectors <= s.vectors; ++vectors) emit_tile(s, rows, vectors);
-    }
-    for (int rows = 1; rows <= kMaxDotRows; ++rows) {
-        emit_dot(s, rows, kDotColumns);
-        emit_dot(s, rows, 1);
-    }
-    for (int rows = 1; rows <= kMaxWideRows && !s.pairs; ++rows) emit_tile(s, rows, s.wide_panels(rows) * s.vectors);
-    emit_pack_columns(s);
-    if (half) emit_converts(s);
-    if (s.pairs) emit_pack_row_pairs(s);
+// The functions of a table, in parts of about equal work for the compiler.
+void emit_part(const Scheme& s, const TileIr& ir, int part) {
+    bool half = s.align == 2;
     bool matrix_unit = s.pairs && host_target().has_amx_bf16;
-    if (matrix_unit) emit_matrix_unit(ir);
+    switch (part) {
+        case 0:
+            for (int rows = 1; rows <= s.rows && !matrix_unit; ++rows) emit_tile(s, rows, s.vectors);
+            if (matrix_unit) emit_matrix_unit(ir);
+            return;
+        case 1:
+            for (int rows = 1; rows <= s.rows; ++rows) {
+                for (int vectors = 1; vectors < s.vectors; ++vectors) emit_tile(s, rows, vectors);
+            }
+            return;
+        case 2:
+            for (int rows = 1; rows <= kMaxDotRows; ++rows) {
+                emit_dot(s, rows, kDotColumns);
+                emit_dot(s, rows, 1);
+            }
+            if (half) emit_converts(s);
+            return;
+        case 3:
+            emit_pack_columns(s);
+            if (s.pairs) emit_pack_row_pairs(s);
+            for (int rows = 1; rows <= kMaxWideRows && !s.pairs; ++rows) {
+                emit_tile(s, rows, s.wide_panels(rows) * s.vectors);
+            }
+            return;
+    }
+}
+constexpr int kParts = 4;
 
+Expected<Compiled> generate(DType dtype) {
+    std::array<std::optional<Expected<LoadedObject>>, kParts> parts;
+    runtime::parallel_for(kParts, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t part = begin; part < end; ++part) {
+            ModuleBuilder owner("gemm");
+            TileIr ir(owner);
+            emit_part(Scheme(ir, dtype), ir, static_cast<int>(part));
+            parts[static_cast<size_t>(part)].emplace(compile(owner.module()));
+        }
+    });
     Compiled result;
-    FLEXOR_ASSIGN(result.object, compile(owner.module()));
+    for (auto& part : parts) {
+        LoadedObject object;
+        FLEXOR_ASSIGN(object, std::move(*part));
+        result.objects.push_back(std::move(object));
+    }
+    ModuleBuilder unused("gemm");
+    TileIr ir(unused);
+    Scheme s(ir, dtype);
+    bool matrix_unit = s.pairs && host_target().has_amx_bf16;
     GemmTiles& tiles = result.tiles;
     tiles.dtype = dtype;
     tiles.accumulator = dtype == DType::kF64 ? DType::kF64 : DType::kF32;
@@ -482,9 +522,7 @@ Expected<Compiled> generate(DType dtype) {
     tiles.max_rows = s.rows;
     tiles.lanes = s.lanes;
     tiles.vectors = s.vectors;
-    auto find = [&]<typename F>(F& slot, const std::string& name) {
-        slot = reinterpret_cast<F>(result.object.lookup(name));
-    };
+    auto find = [&]<typename F>(F& slot, const std::string& name) { slot = reinterpret_cast<F>(result.lookup(name)); };
     for (int rows = 1; rows <= s.rows; ++rows) {
         for (int vectors = 1; vectors <= s.vectors; ++vectors) {
             find(tiles.tile[rows - 1][vectors - 1], "tile_" + std::to_string(rows) + "_" + std::to_string(vectors));
@@ -504,7 +542,7 @@ Expected<Compiled> generate(DType dtype) {
     if (s.pairs) tiles.to_a_type = nullptr;
     find(tiles.from_accumulator, "from_accumulator");
     find(tiles.pack_row_pairs, "pack_row_pairs");
-    if (matrix_unit) use_matrix_unit(result.object, tiles);
+    if (matrix_unit) use_matrix_unit(result.objects[0], tiles);
     return result;
 }
 
