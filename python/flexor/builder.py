@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -218,14 +219,17 @@ class Var:
         return lambda *others, **attrs: self._op(name, *others, **attrs)
 
 
-def _op_names() -> frozenset[str]:
-    global _names
-    if _names is None:
-        _names = frozenset(op["name"] for op in _flexor.registry())
-    return _names
+@functools.cache
+def _operands() -> dict[str, list[str]]:
+    return {op["name"]: [operand[0] for operand in op["operands"]] for op in _flexor.registry()}
 
 
-_names: frozenset[str] | None = None
+def _op_names() -> Iterable[str]:
+    return _operands().keys()
+
+
+def _operand_names(op: str) -> list[str]:
+    return _operands().get(op, [])
 
 
 def _raw(value: Any) -> Any:
@@ -261,10 +265,19 @@ class FunctionBuilder:
         return value
 
     def op(self, name: str, *operands: Any, **attrs: Any) -> Any:
-        """Writes an op; one Var, or a list of Vars for an op with several results."""
+        """Writes an op; one Var, or a list of Vars for an op with several results. Operands may be named, as attributes are."""
         self._builder._locate()
         values = [self._lift(operand) for operand in operands]
         given = {key: _raw(value) for key, value in attrs.items()}
+        named = [key for key in _operand_names(name) if key in given]
+        if named:
+            order = _operand_names(name)
+            values += [None] * (order.index(named[-1]) + 1 - len(values))
+            for key in named:
+                if order.index(key) < len(operands):
+                    raise TypeError(f"{name} is given {key} twice, by place and by name")
+                values[order.index(key)] = self._lift(attrs[key])
+                del given[key]
         return self._wrap(self._native.ops(name, values, given))
 
     def _lift(self, operand: Any) -> Any:

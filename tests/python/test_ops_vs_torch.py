@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch", reason="torch is the oracle")
 flexor = pytest.importorskip("flexor", reason="the engine is not built")
 
 import torch.nn.functional as F  # noqa: E402
-from oracle import ALL, FLOATS, INTS, LAYOUTS, SIZES, check, judge, laid_out, name_of  # noqa: E402
+from oracle import ALL, FLOATS, INTS, LAYOUTS, SIZES, check, judge, laid_out, name_of, seen_strides  # noqa: E402
 
 NUMBERS = (*FLOATS, *INTS)
 BITS = (*INTS, torch.bool)
@@ -40,6 +40,7 @@ class Case:
     strides: bool = True
     operand_dtypes: tuple = ()  # where an operand does not follow the case's dtype: {index: dtype} as pairs
     as_list: bool = False  # operands go into one list
+    magnitude: Callable | None = None  # scale of errors from the operands' magnitudes, where results cancel
 
     def __str__(self):
         return f"{self.op}{' ' + self.label if self.label else ''}"
@@ -170,7 +171,7 @@ def boxes(n):
     return [((n, 3, 5),), ((2, n, 5),), ((2, 3, n),)]
 
 
-def reduction(op, eager, dtypes, domain="any", ulps=8, every_axis=True, empty=True):
+def reduction(op, eager, dtypes, domain="any", ulps=8, every_axis=True, empty=True, magnitude=None):
     """A case for each set of axes, with and without keepdim; `empty` False: the size 0 has no result and is
     left out."""
     for axes, keepdim in (([-1], False), ([1], True), ([0, 2], False), ([0, 1, 2], False), ([0], False)):
@@ -184,7 +185,9 @@ def reduction(op, eager, dtypes, domain="any", ulps=8, every_axis=True, empty=Tr
             return [s for s in boxes(n) if empty or 0 not in s[0]]
 
         label = f"{axes}{' keepdim' if keepdim else ''}"
-        yield Case(op, of, dtypes, shapes, (domain,), {"axes": axes, "keepdim": keepdim}, ulps, label)
+        attrs = {"axes": axes, "keepdim": keepdim}
+        scale = of if magnitude == "sum" else magnitude
+        yield Case(op, of, dtypes, shapes, (domain,), attrs, ulps, label, magnitude=scale)
 
 
 def one_by_one(function):
@@ -199,8 +202,8 @@ def one_by_one(function):
 
 
 REDUCTIONS = (
-    *reduction("reduce_sum", lambda x, a, k: torch.sum(x, a, keepdim=k), ALL),
-    *reduction("reduce_mean", lambda x, a, k: torch.mean(x, a, keepdim=k), FLOATS),
+    *reduction("reduce_sum", lambda x, a, k: torch.sum(x, a, keepdim=k), ALL, magnitude="sum"),
+    *reduction("reduce_mean", lambda x, a, k: torch.mean(x, a, keepdim=k), FLOATS, magnitude="sum"),
     *reduction("reduce_max", lambda x, a, k: torch.amax(x, a, keepdim=k), ALL, empty=False),
     *reduction("reduce_min", lambda x, a, k: torch.amin(x, a, keepdim=k), ALL, empty=False),
     *reduction(
@@ -212,8 +215,8 @@ REDUCTIONS = (
     ),
     *reduction("reduce_any", lambda x, a, k: torch.any(x, a, keepdim=k), (torch.bool, torch.float32, torch.int8)),
     *reduction("reduce_all", lambda x, a, k: torch.all(x, a, keepdim=k), (torch.bool, torch.float32, torch.int8)),
-    *reduction("var", lambda x, a, k: torch.var(x, a, keepdim=k), FLOATS, ulps=16),
-    *reduction("std", lambda x, a, k: torch.std(x, a, keepdim=k), FLOATS, ulps=16),
+    *reduction("var", lambda x, a, k: torch.var(x, a, keepdim=k), FLOATS, ulps=16, magnitude=lambda x: 1e-5),
+    *reduction("std", lambda x, a, k: torch.std(x, a, keepdim=k), FLOATS, ulps=16, magnitude=lambda x: 8.0),
     *reduction("logsumexp", lambda x, a, k: torch.logsumexp(x, a, keepdim=k), FLOATS, empty=False),
     *reduction("argmax", lambda x, a, k: torch.argmax(x, a[0], keepdim=k), NUMBERS, every_axis=False, empty=False),
     *reduction("argmin", lambda x, a, k: torch.argmin(x, a[0], keepdim=k), NUMBERS, every_axis=False, empty=False),
@@ -344,8 +347,17 @@ def batched(n):
 
 
 CONTRACTIONS = (
-    Case("matmul", torch.matmul, (*FLOATS, torch.int64), products, ulps=16, strides=False),
-    Case("matmul", torch.matmul, (*FLOATS, torch.int64), batched, ulps=16, strides=False, label="batched"),
+    Case("matmul", torch.matmul, (*FLOATS, torch.int64), products, ulps=16, strides=False, magnitude=torch.matmul),
+    Case(
+        "matmul",
+        torch.matmul,
+        (*FLOATS, torch.int64),
+        batched,
+        ulps=16,
+        strides=False,
+        label="batched",
+        magnitude=torch.matmul,
+    ),
     Case(
         "linear",
         F.linear,
@@ -353,6 +365,7 @@ CONTRACTIONS = (
         lambda n: [((n, 7), (5, 7), (5,)), ((3, n), (5, n), (5,)), ((3, 7), (n, 7), (n,))],
         ulps=16,
         strides=False,
+        magnitude=F.linear,
     ),
     Case(
         "linear",
@@ -362,11 +375,12 @@ CONTRACTIONS = (
         ulps=16,
         strides=False,
         label="without bias",
+        magnitude=F.linear,
     ),
 )
 
 CONTRACTIONS += (
-    Case("batch_matmul", torch.matmul, FLOATS, batched, ulps=16, strides=False),
+    Case("batch_matmul", torch.matmul, FLOATS, batched, ulps=16, strides=False, magnitude=torch.matmul),
     Case(
         "addmm",
         lambda c, x, y: torch.addmm(c, x, y, beta=0.5, alpha=2.0),
@@ -374,6 +388,7 @@ CONTRACTIONS += (
         lambda n: [((5,), (n, 7), (7, 5)), ((5,), (3, n), (n, 5))],
         attrs={"beta": 0.5, "alpha": 2.0},
         ulps=16,
+        magnitude=lambda c, x, y: torch.addmm(c, x, y),
         strides=False,
     ),
     Case("outer", torch.outer, (torch.float32, torch.int64), lambda n: [((n,), (5,)), ((3,), (n,))], strides=False),
@@ -537,7 +552,9 @@ def test_op(case, dtype):
     module, session = module_of(case, dtype), flexor.Session()
     for name, operands in runs_of(case, dtype):
         try:
-            check(case.eager, session, module, operands, ulps=case.ulps, strides=case.strides)
+            # Elements that overlap have no layout of their own that a result could follow.
+            strides = case.strides and "overlapping" not in name
+            check(case.eager, session, module, operands, case.magnitude, ulps=case.ulps, strides=strides)
         except Exception as error:
             raise AssertionError(f"{case} {name_of(dtype)} on {name}: {error}") from error
 
@@ -557,13 +574,14 @@ def test_every_op_of_the_registry_is_met():
 
 @pytest.mark.parametrize("source", ALL, ids=name_of)
 def test_cast(source):
-    """Every pair of dtypes; negative numbers to signed integers too."""
+    """Every pair of dtypes; negative numbers to signed integers too. To its own dtype a cast is a copy."""
     for target in ALL:
         domain = "positive" if torch.uint8 in (source, target) else "any"
         case = Case("cast", lambda x: x.to(target), (source,), domains=(domain,), attrs={"dtype": name_of(target)})
         module, session = module_of(case, source), flexor.Session()
         for n, layout in itertools.product((0, 1, 17), FEW_LAYOUTS):
-            check(case.eager, session, module, [laid_out((3, n), source, layout, n, domain)], strides=True)
+            x = laid_out((3, n), source, layout, n, domain)
+            check(case.eager, session, module, [x], strides=source != target)
 
 
 @pytest.mark.parametrize("index_dtype", (torch.int64, torch.int32), ids=name_of)
@@ -655,7 +673,7 @@ def test_writes(layout):
         version = ours._version
         got, wanted = session.run(module, ours, y), torch_writes(theirs, y)
         assert got.data_ptr() == ours.data_ptr()
-        assert got.stride() == wanted.stride()
+        assert seen_strides(got) == seen_strides(wanted)
         assert torch.equal(ours, theirs)
         base, right = (t._base if t._base is not None else t for t in (ours, theirs))
         assert torch.equal(base, right)
