@@ -3,9 +3,25 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstdlib>
+#include <new>
 #include <thread>
 
 #include "support/diagnostic.h"
+
+namespace {
+std::atomic<std::uint64_t> allocations{0};
+}
+
+// Counts what the call path takes from the heap.
+void* operator new(std::size_t bytes) {
+    allocations.fetch_add(1, std::memory_order_relaxed);
+    if (void* memory = std::malloc(bytes != 0 ? bytes : 1)) return memory;
+    throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace flexor {
 namespace {
@@ -388,6 +404,83 @@ TEST_P(SessionTest, HardLimitNamesTheTensorAndBothLimits) {
     EXPECT_NE(refused.error().expected().find("soft limit 64"), std::string::npos) << refused.error().expected();
     EXPECT_NE(refused.error().expected().find("hard limit 256"), std::string::npos) << refused.error().expected();
     EXPECT_TRUE(small.run(module, fits));
+}
+
+TEST_P(SessionTest, BeyondTheHardLimitOpsRunOneByOne) {
+    // The region wants both products at once; op by op one of them is gone before the other comes.
+    const Module module = module_from(R"(
+.func main(x: f32[N, N]) -> 1
+  LOAD_LOCAL x
+  LOAD_LOCAL x
+  CALL_OP matmul 2
+  CALL_OP relu 1
+  STORE_LOCAL y
+  LOAD_LOCAL y
+  LOAD_LOCAL x
+  CALL_OP matmul 2
+  CALL_OP reduce_sum 1 axes=[0, 1], keepdim=false
+  RETURN 1
+)");
+    Tensor x = Tensor::empty(DType::kF32, {64, 64});
+    std::fill_n(x.data_as<float>(), x.numel(), 0.5f);
+    const std::vector<Value> arguments{x};
+    SessionOptions options = SessionTest::options();
+    for (const std::uint64_t limit : {std::uint64_t{1} << 30, std::uint64_t{72} << 10}) {
+        options.hard_limit = limit;
+        Session session(options);
+        const auto result = session.run(module, arguments);
+        ASSERT_TRUE(result) << result.error().to_string();
+        EXPECT_EQ(values_of((*result)[0])[0], 64 * 64 * 64 * 0.25f * 64 * 0.5f);
+    }
+}
+
+TEST_P(SessionTest, FrozenDimsMakeOneVersionPerValue) {
+    const Module module = module_from(R"(
+.func main(x: f32[B, FROZEN S]) -> 1
+  LOAD_LOCAL x
+  RELU
+  CALL_OP reduce_sum 1 axes=[1], keepdim=false
+  RETURN 1
+)");
+    for (std::int64_t b = 1; b <= 3; ++b) {
+        for (std::int64_t s = 1; s <= 4; ++s) {
+            Tensor x = Tensor::empty(DType::kF32, {b, s});
+            std::fill_n(x.data_as<float>(), x.numel(), 1.0f);
+            const std::vector<Value> arguments{x};
+            const auto result = session_.run(module, arguments);
+            ASSERT_TRUE(result) << result.error().to_string();
+            EXPECT_EQ(values_of((*result)[0]), std::vector<float>(static_cast<std::size_t>(b), static_cast<float>(s)));
+        }
+    }
+    if (GetParam() != 0) EXPECT_EQ(session_.stats().compilations, 4u);
+}
+
+TEST_P(SessionTest, SteadyStateAllocatesOnlyOutputs) {
+    if (GetParam() != 1 || !Session::has_code_generator()) GTEST_SKIP();
+    const Module module = module_from(R"(
+.func main(x: f32[N, 64]) -> 1
+  LOAD_LOCAL x
+  LOAD_LOCAL x
+  CALL_OP transpose 1 a=0, b=1
+  CALL_OP matmul 2
+  CALL_OP softmax 1 axis=-1
+  LOAD_LOCAL x
+  CALL_OP matmul 2
+  RETURN 1
+)");
+    Tensor x = Tensor::empty(DType::kF32, {40, 64});
+    std::fill_n(x.data_as<float>(), x.numel(), 0.01f);
+    const std::vector<Value> arguments{x};
+    std::vector<Value> results;
+    const std::int32_t main = Session::function_index(module, "main");
+    for (int i = 0; i < 4; ++i) ASSERT_TRUE(session_.run_into(module, main, arguments, results));
+    const PoolStats before = session_.stats().pool;
+    const std::uint64_t news = allocations.load();
+    for (int i = 0; i < 50; ++i) ASSERT_TRUE(session_.run_into(module, main, arguments, results));
+    EXPECT_EQ(allocations.load(), news) << "operator new on the call path";
+    const PoolStats after = session_.stats().pool;
+    EXPECT_EQ(after.growth_events, before.growth_events);
+    EXPECT_EQ(after.live_bytes, before.live_bytes);
 }
 
 TEST_P(SessionTest, ExplainTellsTheSteps) {
