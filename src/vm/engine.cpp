@@ -113,9 +113,12 @@ std::uint64_t clock_overhead() {
     return overhead;
 }
 
-std::uint64_t elapsed(std::uint64_t start) {
+// A look-up takes well under a microsecond; a sample beyond 20 us tells of the scheduler, not of the rung.
+void add_sample(runtime::RungCounters& rung, std::uint64_t start) {
     const std::uint64_t taken = runtime::now_ns() - start;
-    return taken > clock_overhead() ? taken - clock_overhead() : 0;
+    if (taken > 20'000) return;
+    rung.samples.add();
+    rung.sampled_ns.add(taken > clock_overhead() ? taken - clock_overhead() : 0);
 }
 
 }  // namespace
@@ -339,8 +342,7 @@ void Engine::look_up(Run& run, std::int32_t function, std::int32_t pc, const Liv
         shard.exact.hits.add();
         entry->record->hits.fetch_add(1, std::memory_order_relaxed);
         if (sampled) {
-            shard.exact.samples.add();
-            shard.exact.sampled_ns.add(elapsed(start));
+            add_sample(shard.exact, start);
             entry->last_used.store(clock_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
         }
         if (run.trace != nullptr) {
@@ -368,8 +370,7 @@ void Engine::look_up(Run& run, std::int32_t function, std::int32_t pc, const Liv
             shard.exact.misses.add();
             shard.symbolic.hits.add();
             if (sampled) {
-                shard.symbolic.samples.add();
-                shard.symbolic.sampled_ns.add(elapsed(start));
+                add_sample(shard.symbolic, start);
             }
             if (run.trace != nullptr) {
                 run.trace->add("match guards", entry->executable->function + "@" + std::to_string(pc) +

@@ -15,13 +15,13 @@ std::atomic<std::uint64_t> allocations{0};
 }
 
 // Counts what the call path takes from the heap.
-void* operator new(std::size_t bytes) {
+__attribute__((noinline)) void* operator new(std::size_t bytes) {
     allocations.fetch_add(1, std::memory_order_relaxed);
     if (void* memory = std::malloc(bytes != 0 ? bytes : 1)) return memory;
     throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete(void* memory) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace flexor {
 namespace {
@@ -452,7 +452,9 @@ TEST_P(SessionTest, FrozenDimsMakeOneVersionPerValue) {
             EXPECT_EQ(values_of((*result)[0]), std::vector<float>(static_cast<std::size_t>(b), static_cast<float>(s)));
         }
     }
-    if (GetParam() != 0) EXPECT_EQ(session_.stats().compilations, 4u);
+    if (GetParam() != 0) {
+        EXPECT_EQ(session_.stats().compilations, 4u);
+    }
 }
 
 TEST_P(SessionTest, SteadyStateAllocatesOnlyOutputs) {
