@@ -506,7 +506,7 @@ TEST_F(EngineTest, HostsGiveOutputMemory) {
 
 TEST(LiveKey, SignatureWordsAgreeWithSignatures) {
     const auto key_of = [](std::vector<Value> locals, LiveKey& key, bool writes = false) {
-        const LiveValues live{locals, {}, static_cast<std::uint32_t>(locals.size()), writes};
+        const LiveValues live{locals, {}, static_cast<std::uint32_t>(locals.size()), {}, writes};
         ASSERT_TRUE(build_key(live, key));
         EXPECT_EQ(make_signature(live).frame_size(), key.frame.size());
     };
