@@ -117,7 +117,7 @@ Status write_file(const std::string& path, const std::function<Status(const Sink
 
 std::string little_endian(std::uint64_t value, int bytes) {
     std::string out;
-    for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xFF);
+    for (int i = 0; i < bytes; ++i, value >>= 8) out += static_cast<char>(value & 0xFF);
     return out;
 }
 

@@ -6,9 +6,39 @@
 
 namespace flexor::cli {
 
+namespace {
+
+// Bytes of the UTF-8 sequence at the start of `text`; 0 if it is none.
+std::size_t sequence_length(std::string_view text) {
+    const auto lead = static_cast<unsigned char>(text[0]);
+    if (lead < 0x80) return 1;
+    const std::size_t length = lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : 4;
+    if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
+    for (std::size_t i = 1; i < length; ++i) {
+        if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return 0;
+    }
+    // Overlong forms, surrogates and numbers beyond U+10FFFF show in the second byte.
+    const auto second = static_cast<unsigned char>(text[1]);
+    const bool bad = (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
+                     (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F);
+    return bad ? 0 : length;
+}
+
+}  // namespace
+
+std::string valid_utf8(std::string_view text) {
+    std::string out;
+    while (!text.empty()) {
+        const std::size_t length = sequence_length(text);
+        out += length == 0 ? std::string_view("\xEF\xBF\xBD") : text.substr(0, length);
+        text.remove_prefix(length == 0 ? 1 : length);
+    }
+    return out;
+}
+
 std::string json_quote(std::string_view text) {
     std::string out = "\"";
-    for (const char c : text) {
+    for (const char c : valid_utf8(text)) {
         switch (c) {
             case '"': out += "\\\""; break;
             case '\\': out += "\\\\"; break;

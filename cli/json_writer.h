@@ -35,6 +35,8 @@ private:
     bool after_key_ = false;  // the next value belongs to a key
 };
 
+// Quotes text of any origin: what is no UTF-8 becomes U+FFFD.
 std::string json_quote(std::string_view text);
+std::string valid_utf8(std::string_view text);
 
 }  // namespace flexor::cli

@@ -80,7 +80,7 @@ public:
         }
         const Diagnostic& diagnostic = status.error();
         if (options_.json) std::fprintf(stdout, "%s\n", diagnostic_json(diagnostic).c_str());
-        std::fprintf(stderr, "%s\n", diagnostic.to_string().c_str());
+        std::fprintf(stderr, "%s\n", valid_utf8(diagnostic.to_string()).c_str());
         return diagnostic.kind() == DiagnosticKind::kBug ? kBug : kRefused;
     }
 

@@ -204,6 +204,9 @@ def test_what_is_wrong_with_an_input_file(flexor, echo):
     np.save(flexor.folder / "complex.npy", x.astype("complex64"))
     flexor.refused("E0704", "run", echo, "complex.npy")
 
+    (flexor.folder / "bytes.npy").write_bytes(whole.replace(b"'<f4'", b"'<\xff\xfe'"))
+    assert "\N{REPLACEMENT CHARACTER}" in flexor.refused("E0704", "run", echo, "bytes.npy").err
+
     np.savez(flexor.folder / "x.npz", x=x)
     contents = bytearray((flexor.folder / "x.npz").read_bytes())
     contents[contents.index(x.tobytes())] ^= 1
