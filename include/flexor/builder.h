@@ -10,7 +10,7 @@
 //
 // Types are inferred while building: what the shape rule of an op refuses for certain is refused at the line that wrote
 // it. The first refusal is kept: error() shows it at once, build() returns it, later calls do nothing harmful.
-// A Builder and what it hands out belong to one thread at a time.
+// A Builder and what it hands out belong to one thread at a time; each keeps the whole alive.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -147,7 +147,7 @@ class FLEXOR_API FunctionBuilder {
 public:
     using Where = std::source_location;
 
-    // Arguments, in order, before anything else.
+    // Arguments, in order.
     Var input(std::string name, DType dtype, std::vector<InputDim> dims, bool optional = false,
               Where where = Where::current());
     // By the text form of a type: "f32[B, FROZEN S, 768]?", "any[...]", "int", "any". New symbols are declared.

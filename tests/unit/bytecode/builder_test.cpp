@@ -283,6 +283,15 @@ TEST(Builder, NamesWhatIsWrong) {
               "E0118");
 }
 
+TEST(Builder, LivesAsLongAsWhatItHandsOut) {
+    FunctionBuilder f = Builder().function("main");
+    const Var x = f.input("x", "f32[N, 4]");
+    const Var y = f.op("exp", {x});
+    const Var late = f.input("late", "f32[N]");  // an argument after a value
+    EXPECT_EQ(y.type(), "f32[N,4]");
+    EXPECT_EQ(f.op("mul", {late, late.size(0)}).type(), "f32[N]");
+}
+
 TEST(Builder, SharesWeightsWithoutCopy) {
     Builder b;
     Tensor w = Tensor::empty(DType::kF32, {2, 2});
