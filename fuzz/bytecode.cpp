@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (size == 0) return 0;
     const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
     flexor::Expected<Module> module = data[0] % 2 == 0
-                                          ? assemble(text, "fuzz", {.read_files = false})
+                                          ? assemble(text, "fuzz", {.read_files = false, .weight_bytes = 1 << 20})
                                           : read_flx(std::as_bytes(std::span(text.data(), text.size())), nullptr);
     if (!module) {
         if (module.error().to_string().empty()) std::abort();

@@ -65,7 +65,7 @@ struct ModuleState;
 struct FunctionState {
     std::weak_ptr<ModuleState> module;
     std::string name;
-    std::vector<ParamDecl> params;  // dims over the symbols of ModuleState::env
+    std::vector<ParamDecl> params;   // dims over the symbols of ModuleState::env
     std::vector<ValueId> arguments;  // one per parameter
     std::vector<BuiltValue> values;
     Block body;
