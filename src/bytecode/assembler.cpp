@@ -216,8 +216,7 @@ private:
         }
         FLEXOR_TRY(cursor_.expect("]"));
         FLEXOR_TRY(cursor_.expect("="));
-        FLEXOR_ASSIGN(Tensor tensor, parse_weight(cursor_, type, sizes, options_.read_files ? &folder_ : nullptr,
-                                                  &options_.weight_bytes));
+        FLEXOR_ASSIGN(Tensor tensor, parse_weight(cursor_, type, sizes, options_.read_files ? &folder_ : nullptr));
         module_.weights.push_back({std::move(name), std::move(tensor)});
         return {};
     }

@@ -194,7 +194,7 @@ NodeId KernelBuilder::member_value(Scope& scope, const Member& member) {
         return b.cast((*map)(b, args, inst.attrs), inst.dtypes.results[0]);
     }
     if (const auto* reduce = std::get_if<ops::ReduceLower>(&rule)) {
-        const DType accumulate = reduce->accumulate(type(inst.operands[0]).dtype, inst.dtypes.results[0]);
+        const DType accumulate = reduce->accumulate(inst.dtypes.operands[0], inst.dtypes.results[0]);
         NodeId value = operand(0, Form::kFull);
         value = b.cast(value, accumulate);
         const std::uint32_t stage = b.reduce(reduce->combine, value);

@@ -187,6 +187,8 @@ bool Grouper::reads_fit(std::size_t index, Form form, const Inst& inst, const st
 bool Grouper::write_conflicts(const Unit& unit, const Inst& write) const {
     const Reg destination = write.operands[0];
     const Reg root = program_.registers[destination].root;
+    // Memory made here must be written where it is made, or two points of the kernel meet in one element.
+    if (out_.unit_of[root] && !(type(destination) == type(root))) return true;
     const auto conflicts = [&](Reg reg) {
         if (reg == kNoReg || scalar(reg)) return false;
         const Reg other = program_.registers[reg].root;
@@ -230,7 +232,13 @@ bool Grouper::join(std::size_t index, std::size_t at) {
         const bool keep = type(inst.results[0]).rank() == static_cast<int>(unit.space.size());
         form = keep ? Form::kRowKeep : Form::kRowDrop;
     } else {
-        if (is_write(inst) && (*form != Form::kFull || write_conflicts(unit, inst))) return false;
+        if (is_write(inst)) {
+            if (*form != Form::kFull || write_conflicts(unit, inst)) return false;
+            // The write is the last of its epoch: nothing of it may come after.
+            for (std::size_t u = 0; u < out_.units.size(); ++u) {
+                if (u != index && out_.units[u].epoch == epoch_ && reaches(u, index)) return false;
+            }
+        }
         if (is_copy(program_, inst) && *form != Form::kFull) return false;
         if (!reads_fit(index, *form, inst, shape)) return false;
     }

@@ -1,4 +1,6 @@
 // Joining states where paths meet: what agrees passes through, what differs becomes an argument of the block.
+#include <algorithm>
+
 #include "specialize/specializer.h"
 
 namespace flexor::specialize {
@@ -223,10 +225,11 @@ LiveValue Specializer::carry(const std::string& path, const LiveValue& value, st
                 for (std::size_t a = 0; a < type.type.sizes.size(); ++a) {
                     type.type.sizes[a] = widen("." + std::to_string(a), type.type.sizes[a], {0, kDimInfinity}, false);
                 }
-                if (contiguous && known_.widened.count(path + ".strides") == 0) {
+                // Contiguous at entry, something else later: every stride is carried.
+                const bool all = known_.widened.count(path + ".strides") != 0;
+                if (contiguous && !all) {
                     type.type.strides = types::contiguous_strides(type.type.sizes);
                 } else {
-                    const bool all = contiguous;  // contiguous at entry, something else later: every stride is carried
                     for (std::size_t a = 0; a < type.type.strides.size(); ++a) {
                         type.type.strides[a] = widen(".stride" + std::to_string(a), type.type.strides[a],
                                                      {-kDimInfinity, kDimInfinity}, all);
@@ -278,9 +281,14 @@ void Specializer::open_loop(std::int32_t leader, State& state) {
 // Gives the carried value its next value; records dims that must widen.
 bool Specializer::feed(const LiveValue& carried, const LiveValue& value, const std::string& path, std::uint32_t from,
                        Target& out) {
-    const auto agree = [&](const std::string& what, const Dim& head, const Dim& next, bool always) {
-        const bool is_carried = always || known_.widened.count(path + what) != 0;
-        if (is_carried) {
+    const std::vector<types::SymbolId>& symbols = program_.blocks[out.block].symbols;
+    // Symbols are fed in the order in which the head took them: what it carries here is the next one.
+    const auto is_carried = [&](const Dim& head) {
+        const std::size_t next = out.symbols.size();
+        return head.is_symbol() && next < symbols.size() && symbols[next] == head.symbol_id();
+    };
+    const auto agree = [&](const std::string& what, const Dim& head, const Dim& next) {
+        if (is_carried(head)) {
             out.symbols.push_back(next);
         } else if (program_.env.eq(head, next) != Truth::kTrue) {
             known_.widened.insert(path + what);
@@ -291,7 +299,7 @@ bool Specializer::feed(const LiveValue& carried, const LiveValue& value, const s
         case LiveValue::Kind::kInt:
         case LiveValue::Kind::kBool:
             if (value.kind != carried.kind) return false;
-            agree("", carried.integer, value.integer, true);
+            agree("", carried.integer, value.integer);
             return true;
         case LiveValue::Kind::kReg: {
             const ops::ArgType& head = program_.registers[carried.reg].type;
@@ -307,10 +315,10 @@ bool Specializer::feed(const LiveValue& carried, const LiveValue& value, const s
                 return false;
             }
             const types::TensorType& h = program_.registers[carried.reg].type.type;
-            const bool strides_carried = known_.widened.count(path + ".strides") != 0;
             for (std::size_t a = 0; a < h.sizes.size(); ++a) {
-                agree("." + std::to_string(a), h.sizes[a], next.type.sizes[a], false);
+                agree("." + std::to_string(a), h.sizes[a], next.type.sizes[a]);
             }
+            const bool strides_carried = std::any_of(h.strides.begin(), h.strides.end(), is_carried);
             const bool head_contiguous = h.strides == types::contiguous_strides(h.sizes);
             const bool next_contiguous = next.type.strides == types::contiguous_strides(next.type.sizes);
             if (head_contiguous && !strides_carried) {
@@ -320,10 +328,10 @@ bool Specializer::feed(const LiveValue& carried, const LiveValue& value, const s
                 }
             } else {
                 for (std::size_t a = 0; a < h.strides.size(); ++a) {
-                    agree(".stride" + std::to_string(a), h.strides[a], next.type.strides[a], strides_carried);
+                    agree(".stride" + std::to_string(a), h.strides[a], next.type.strides[a]);
                 }
             }
-            agree(".offset", h.offset, next.type.offset, false);
+            agree(".offset", h.offset, next.type.offset);
             out.args.push_back(value.reg);
             return true;
         }

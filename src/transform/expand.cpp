@@ -27,9 +27,14 @@ public:
     Expander(Program& program, types::Promotion promotion) : program_(program), promotion_(promotion) {}
 
     Expected<void> run() {
-        escaping_.assign(program_.registers.size(), false);
+        // Memory that is handed out or written is nobody else's.
+        owned_.assign(program_.registers.size(), false);
         for (Block& block : program_.blocks) {
-            for_each_terminator_reg(program_, block, [&](Reg& r) { escaping_[program_.registers[r].root] = true; });
+            for_each_terminator_reg(program_, block, [&](Reg& r) { owned_[program_.registers[r].root] = true; });
+            for (const Inst& inst : block.insts) {
+                if (inst.kind == InstKind::kOp && inst.op->effects.value == ops::Effects::kWritesFirst)
+                    owned_[program_.registers[inst.operands[0]].root] = true;
+            }
         }
         for (Block& block : program_.blocks) {
             std::vector<Inst> old = std::move(block.insts);
@@ -210,9 +215,12 @@ private:
         if (depth_ == 0) source_ = &inst;
         composite_ = &inst;
         std::vector<ops::GraphValue> args(inst.operands.begin(), inst.operands.end());
+        const bool outer_own = own_;
+        for (Reg r : inst.results) own_ = own_ || is_owned(program_.registers[r].root);
         ++depth_;
         const std::vector<ops::GraphValue> results = lower(*this, args, inst.attrs);
         --depth_;
+        own_ = outer_own;
         source_ = outer_source;
         composite_ = outer_composite;
         if (error_) return;
@@ -228,7 +236,7 @@ private:
                 }
                 if (producer != nullptr) break;
             }
-            const bool pinned = made < program_.registers.size() && made < escaping_.size() && escaping_[made];
+            const bool pinned = is_owned(made);
             if (fresh && producer != nullptr && producer->kind == InstKind::kOp && !pinned && !is_shared(made)) {
                 for (Reg& r : producer->results) {
                     if (r == made) r = declared;
@@ -243,6 +251,13 @@ private:
     // A register that an equal instruction may have handed out twice keeps its own strides.
     bool is_shared(Reg r) const { return reused_.count(r) != 0; }
 
+    bool is_owned(Reg root) const { return root < owned_.size() && owned_[root]; }
+
+    bool is_shareable_view(const Inst& inst) const {
+        return program_.registers[inst.results[0]].root != inst.results[0] &&
+               !is_owned(program_.registers[inst.results[0]].root);
+    }
+
     bool share(Inst& inst) {
         const bool pure = (inst.kind == InstKind::kOp && inst.op->effects.value == ops::Effects::kPure) ||
                           inst.kind == InstKind::kConst || inst.kind == InstKind::kDimScalar;
@@ -251,9 +266,9 @@ private:
             return false;
         }
         for (Reg r : inst.results) {
-            if (r < escaping_.size() && escaping_[program_.registers[r].root])
-                return false;  // handed out: memory of its own
+            if (is_owned(program_.registers[r].root)) return false;
         }
+        if (own_ && inst.kind == InstKind::kOp && !is_shareable_view(inst)) return false;
         std::uint64_t h =
             support::hash_combine(static_cast<std::uint64_t>(inst.kind), reinterpret_cast<std::uintptr_t>(inst.op));
         for (Reg r : inst.operands) h = support::hash_combine(h, r);
@@ -289,7 +304,8 @@ private:
     Program& program_;
     types::Promotion promotion_;
     std::vector<Inst> out_;
-    std::vector<bool> escaping_;  // by root register
+    std::vector<bool> owned_;  // by root register
+    bool own_ = false;         // a composite whose result is owned is being expanded
     std::unordered_multimap<std::uint64_t, Inst> shared_;
     std::unordered_map<Reg, Reg> renamed_;
     std::unordered_map<Reg, bool> reused_;
