@@ -216,7 +216,8 @@ private:
         }
         FLEXOR_TRY(cursor_.expect("]"));
         FLEXOR_TRY(cursor_.expect("="));
-        FLEXOR_ASSIGN(Tensor tensor, parse_weight(cursor_, type, sizes, options_.read_files ? &folder_ : nullptr));
+        FLEXOR_ASSIGN(Tensor tensor, parse_weight(cursor_, type, sizes, options_.read_files ? &folder_ : nullptr,
+                                                  &options_.weight_bytes));
         module_.weights.push_back({std::move(name), std::move(tensor)});
         return {};
     }

@@ -144,18 +144,13 @@ namespace {
 
 Var add_input(Scribe& scribe, ParamDecl param) {
     bytecode::FunctionState& function = scribe.function();
-    if (function.values.size() != function.params.size()) {
-        scribe.fail(Diagnostic(DiagnosticId::kUndefinedLocal)
-                        .operand(param.name)
-                        .found("an argument declared after the first value"));
-        return scribe.var(scribe.constant(bytecode::None{}));
-    }
     if (std::ranges::find(function.params, param.name, &ParamDecl::name) != function.params.end()) {
         scribe.fail(Diagnostic(DiagnosticId::kDuplicateName).found("argument '" + param.name + "'"));
     }
     bytecode::Leaf leaf{Opcode::kLoadLocal, {}, static_cast<std::int32_t>(function.params.size())};
     const ValueId id = scribe.add_value(bytecode::static_type(param), std::move(leaf));
     function.params.push_back(std::move(param));
+    function.arguments.push_back(id);
     return scribe.var(id);
 }
 
@@ -481,14 +476,14 @@ FunctionBuilder Builder::function(std::string name, Where where) {
     if (state_->find_function(name) != nullptr) {
         state_->fail(Diagnostic(DiagnosticId::kDuplicateName).found("function '" + name + "'"), line);
     }
-    auto function = std::make_shared<bytecode::FunctionState>();
+    state_->functions.push_back(std::make_unique<bytecode::FunctionState>());
+    bytecode::FunctionState* const function = state_->functions.back().get();
     function->module = state_;
     function->name = std::move(name);
     function->line = line;
     function->open = {&function->body};
-    state_->functions.push_back(function);
     FunctionBuilder out;
-    out.state_ = std::move(function);
+    out.state_ = std::shared_ptr<bytecode::FunctionState>(state_, function);
     return out;
 }
 

@@ -32,7 +32,7 @@ Line Scribe::line_of(const ModuleState& module, const std::source_location& wher
 
 Scribe::Scribe(std::shared_ptr<FunctionState> function, const std::source_location& where)
     : function_(std::move(function)), module_(function_->module.lock()) {
-    FLEXOR_CHECK(module_ != nullptr);  // handles do not outlive their Builder
+    FLEXOR_CHECK(module_ != nullptr);  // the handle that led here shares it
     line_ = line_of(*module_, where);
 }
 
@@ -87,8 +87,7 @@ ValueId Scribe::value(const Dim& dim) {
             if (param.optional) continue;
             const auto found = std::ranges::find(param.dims, dim);
             if (found == param.dims.end()) continue;
-            // Parameters are the first values.
-            return simple(Opcode::kGetDim, {static_cast<ValueId>(p)}, StaticType::integer(dim),
+            return simple(Opcode::kGetDim, {function_->arguments[p]}, StaticType::integer(dim),
                           static_cast<std::int32_t>(found - param.dims.begin()));
         }
         fail(Diagnostic(DiagnosticId::kUnknownName)

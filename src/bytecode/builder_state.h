@@ -65,7 +65,8 @@ struct ModuleState;
 struct FunctionState {
     std::weak_ptr<ModuleState> module;
     std::string name;
-    std::vector<ParamDecl> params;  // dims over the symbols of ModuleState::env
+    std::vector<ParamDecl> params;   // dims over the symbols of ModuleState::env
+    std::vector<ValueId> arguments;  // one per parameter
     std::vector<BuiltValue> values;
     Block body;
     std::vector<Block*> open;  // innermost last
@@ -79,7 +80,8 @@ struct ModuleState {
     // Symbols of the Module and sizes made by data, in the order in which they came up.
     types::ShapeEnv env;
     std::vector<std::optional<types::SymbolId>> module_symbol;  // per symbol of env
-    std::vector<std::shared_ptr<FunctionState>> functions;
+    // Handles share the ModuleState, and with it every function.
+    std::vector<std::unique_ptr<FunctionState>> functions;
     std::optional<Line> location;  // set_location
     std::optional<Diagnostic> error;
 

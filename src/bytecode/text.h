@@ -38,6 +38,7 @@ namespace flexor::bytecode {
 
 struct AssembleOptions {
     bool read_files = true;  // false: `= file "x.npy"` is refused (text that is not trusted)
+    std::uint64_t weight_bytes = std::uint64_t{8} << 30;  // of all weights together: a short text may ask for much
 };
 
 // `file_name` stands in diagnostics and, where no .line says otherwise, in source positions; files that weights name

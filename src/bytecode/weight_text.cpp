@@ -184,8 +184,20 @@ struct FileCloser {
 }  // namespace
 
 Expected<Tensor> parse_weight(Cursor& cursor, DType dtype, std::span<const std::int64_t> sizes,
-                              const std::string* folder) {
+                              const std::string* folder, std::uint64_t* budget) {
     const std::string where = cursor.where();
+    std::uint64_t bytes = dtype_size(dtype);
+    bool too_large = false;
+    for (const std::int64_t size : sizes) {
+        too_large = __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes) || too_large;
+    }
+    if (too_large || bytes > *budget) {
+        return Diagnostic(DiagnosticId::kFileSizeLimit)
+            .source(where)
+            .found(too_large ? "a weight of more than 2^64 bytes" : support::text_from_bytes(bytes))
+            .expected("at most " + support::text_from_bytes(*budget) + " for the weights of a text");
+    }
+    *budget -= bytes;
     if (cursor.at_name("file")) {
         cursor.next();
         FLEXOR_ASSIGN(std::string path, cursor.string("the name of a .npy file"));
@@ -328,8 +340,19 @@ Expected<Tensor> read_npy(const std::string& path) {
         const auto dtype = static_cast<DType>(d);
         const std::string name = npy_dtype(dtype);
         if (name.empty() || !description.starts_with("'" + name + "'")) continue;
+        std::uint64_t bytes = dtype_size(dtype);
+        bool overflow = false;
+        for (const std::int64_t size : sizes) {
+            overflow = __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes) || overflow;
+        }
+        const long begin = std::ftell(file.get());
+        const bool sized = begin >= 0 && std::fseek(file.get(), 0, SEEK_END) == 0;
+        const long end = sized ? std::ftell(file.get()) : -1;
+        if (overflow || end < begin || static_cast<std::uint64_t>(end - begin) < bytes) {
+            return Diagnostic(DiagnosticId::kFileTruncated).operand(path);
+        }
         FLEXOR_ASSIGN(Tensor tensor, allocate(dtype, sizes, path));
-        const std::size_t bytes = static_cast<std::size_t>(tensor.numel()) * dtype_size(dtype);
+        std::fseek(file.get(), begin, SEEK_SET);
         if (bytes != 0 && std::fread(tensor.data(), 1, bytes, file.get()) != bytes) {
             return Diagnostic(DiagnosticId::kFileTruncated).operand(path);
         }

@@ -9,8 +9,9 @@
 namespace flexor::bytecode {
 
 // What stands after `=` in a .weight line. `folder` is where relative file names are looked up; null refuses files.
+// Takes what the weight needs from `budget` bytes.
 Expected<Tensor> parse_weight(Cursor& cursor, DType dtype, std::span<const std::int64_t> sizes,
-                              const std::string* folder);
+                              const std::string* folder, std::uint64_t* budget);
 
 // The text that parse_weight reads back to the same bits: zeros, a list of numbers, or hex.
 std::string spell_weight(const Tensor& tensor);

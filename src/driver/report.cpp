@@ -118,6 +118,16 @@ std::string explain_text(const bytecode::Module& module, std::int32_t function, 
         for (const std::string& event : executable->events)
             step("why", executable->function + "@" + std::to_string(executable->pc) + ": " + event);
     }
+    for (const bytecode::ParamDecl& param : f.params) {
+        for (std::size_t axis = 0; axis < param.frozen.size(); ++axis) {
+            if (!param.frozen[axis]) continue;
+            const auto versions =
+                std::count_if(after.entries.begin(), after.entries.end(),
+                              [&](const EntryStats& entry) { return entry.function == f.name && entry.pc == 0; });
+            step("frozen", "FROZEN on " + param.name + "[" + std::to_string(axis) + "] made " +
+                               std::to_string(versions) + (versions == 1 ? " version" : " versions"));
+        }
+    }
     const std::uint64_t compiled = after.compiled_ops - before.compiled_ops;
     const std::uint64_t interpreted = after.interpreted_ops - before.interpreted_ops;
     step("run", std::to_string(compiled) + " ops in compiled regions, " + std::to_string(interpreted) + " outside, " +

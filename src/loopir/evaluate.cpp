@@ -283,11 +283,17 @@ void evaluate_attention(const Kernel& kernel, EvalArgs& args) {
     const auto sum = [&](const std::vector<ScalarValue>& values) {
         return reduce_tree(Combine::kSum, inner, values.data(), values.size());
     };
-    const ScalarValue scale = cast_scalar(BodyEvaluator(kernel, kernel.body, args).value_without_dims(a.scale),
-                                          kernel.body.nodes[a.scale].dtype, inner);
     const std::int64_t heads = value_of(a.heads, args);
     const std::int64_t kv_heads = value_of(a.kv_heads, args);
     const std::int64_t head_dim = value_of(a.head_dim, args);
+    ScalarValue scale;
+    if (a.scale == kNoNode) {
+        scale.f = 1.0 / std::sqrt(static_cast<double>(head_dim));
+        scale = cast_scalar(scale, DType::kF64, inner);
+    } else {
+        scale = cast_scalar(BodyEvaluator(kernel, kernel.body, args).value_without_dims(a.scale),
+                            kernel.body.nodes[a.scale].dtype, inner);
+    }
     const std::int64_t value_dim = value_of(a.value_dim, args);
     const Index rows{value_of(a.batch, args), heads, value_of(a.q_len, args)};
     for_each_index(rows, [&](const Index& row) {

@@ -168,7 +168,7 @@ struct Attention {
     MaskKind mask_kind = MaskKind::kNone;
     std::optional<StridedOperand> mask;     // 4 strides [B,H,Sq,Sk], 0 broadcasts
     std::optional<StridedOperand> lengths;  // i64[B] stride: keys at and after the length do not exist
-    NodeId scale = kNoNode;                 // node of the body (kConst or kParam), f32 or f64
+    NodeId scale = kNoNode;  // node of the body (kConst or kParam), f32 or f64; kNoNode: 1 / sqrt(head_dim)
     DType dtype;
     friend bool operator==(const Attention&, const Attention&) = default;
 };

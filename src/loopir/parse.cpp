@@ -429,7 +429,7 @@ private:
             *extent = int_ref();
         }
         expect("scale");
-        out.scale = node();
+        if (!accept("default")) out.scale = node();
         const std::pair<const char*, StridedOperand*> operands[] = {
             {"q", &out.q}, {"k", &out.k}, {"v", &out.v}, {"out", &out.out}};
         for (const auto& [name, operand] : operands) {

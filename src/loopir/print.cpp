@@ -137,7 +137,7 @@ std::string text(const Attention& a, const Body& body) {
         {"batch", &a.batch},   {"heads", &a.heads},       {"kv_heads", &a.kv_heads},  {"q_len", &a.q_len},
         {"kv_len", &a.kv_len}, {"head_dim", &a.head_dim}, {"value_dim", &a.value_dim}};
     for (const auto& [name, extent] : extents) out += std::string(" ") + name + " " + text(*extent);
-    out += " scale " + node_name(a.scale) + "\n";
+    out += " scale " + (a.scale == kNoNode ? std::string("default") : node_name(a.scale)) + "\n";
     const auto operand = [&](const char* name, const StridedOperand& o) {
         out += std::string("  ") + name + " " + place(o.buffer, o.offset, o.strides) + "\n";
     };

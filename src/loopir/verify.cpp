@@ -372,6 +372,7 @@ private:
             FLEXOR_TRY(check_strided(*a.lengths, "lengths", 1, DType::kI64));
             use_.read[a.lengths->buffer] = true;
         }
+        if (a.scale == kNoNode) return {};
         FLEXOR_PROMISE("V1", a.scale < kernel_.body.nodes.size(), "the scale", "a node of the body");
         const Node& scale = kernel_.body.nodes[a.scale];
         FLEXOR_PROMISE("V7", scale.op == ScalarOp::kConst || scale.op == ScalarOp::kParam,

@@ -3,6 +3,7 @@
 // A context belongs to one thread at a time; the engine owns it and hands it on when the thread ends.
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -27,8 +28,12 @@ struct ModuleState {
     std::vector<FunctionFacts> facts;
     std::mutex mutex;
     std::vector<std::vector<std::unique_ptr<EntryPoint>>> points;  // by function and pc; made on first use
+    std::map<std::pair<std::int32_t, std::int32_t>, bytecode::ModuleRef> one_op;  // by function and site; null: none
 
     EntryPoint* point(std::int32_t function, std::int32_t pc);
+    // A Module whose main is that call site alone, so that one op can run as a region; null where an attribute names a
+    // symbol or the number of results is not known.
+    bytecode::ModuleRef one_op_module(const bytecode::Module& owner, std::int32_t function, std::int32_t site);
 };
 
 // The same as one thread sees it.

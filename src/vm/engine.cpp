@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bytecode/verify.h"
 #include "support/check.h"
 #include "support/diagnostic.h"
 #include "support/text.h"
@@ -33,6 +34,27 @@ bool names_symbol(const types::AttrValue& value) {
     return false;
 }
 
+// main(p0, ...) = the op of `site`.
+Expected<bytecode::ModuleRef> make_one_op(const bytecode::Module& owner, const bytecode::CallSite& site, int results) {
+    bytecode::Module module;
+    module.promotion = owner.promotion;
+    bytecode::Function function;
+    function.name = "main";
+    function.result_count = results;
+    function.sites.push_back(site);
+    for (std::int32_t i = 0; i < site.operand_count; ++i) {
+        bytecode::ParamDecl param;
+        param.name = "p" + std::to_string(i);
+        function.locals.push_back(param.name);
+        function.params.push_back(std::move(param));
+        function.code.push_back({Opcode::kLoadLocal, i, 0});
+    }
+    function.code.push_back({Opcode::kCallOp, 0, 0});
+    function.code.push_back({Opcode::kReturn, results, 0});
+    module.functions.push_back(std::move(function));
+    return bytecode::verify(std::move(module));
+}
+
 std::vector<FunctionFacts> find_facts(const bytecode::Module& module) {
     std::vector<FunctionFacts> facts(module.functions.size());
     for (std::size_t i = 0; i < facts.size(); ++i) {
@@ -57,6 +79,27 @@ std::vector<FunctionFacts> find_facts(const bytecode::Module& module) {
     return facts;
 }
 
+}  // namespace
+
+bytecode::ModuleRef ModuleState::one_op_module(const bytecode::Module& owner, std::int32_t function,
+                                               std::int32_t site) {
+    const bytecode::CallSite& call =
+        owner.functions[static_cast<std::size_t>(function)].sites[static_cast<std::size_t>(site)];
+    std::lock_guard lock(mutex);
+    const auto [at, fresh] = one_op.try_emplace({function, site});
+    if (!fresh) return at->second;
+    for (const auto& [name, value] : call.attrs.items()) {
+        if (names_symbol(value)) return nullptr;
+    }
+    const int results = ops::result_count(*call.definition, call.attrs);
+    if (results < 0) return nullptr;
+    auto made = make_one_op(owner, call, results);
+    if (made) at->second = std::move(*made);
+    return at->second;
+}
+
+namespace {
+
 // What two readings of the clock cost, to be taken off the sampled times.
 std::uint64_t clock_overhead() {
     static const std::uint64_t overhead = [] {
@@ -70,9 +113,12 @@ std::uint64_t clock_overhead() {
     return overhead;
 }
 
-std::uint64_t elapsed(std::uint64_t start) {
+// A look-up takes well under a microsecond; a sample beyond 20 us tells of the scheduler, not of the rung.
+void add_sample(runtime::RungCounters& rung, std::uint64_t start) {
     const std::uint64_t taken = runtime::now_ns() - start;
-    return taken > clock_overhead() ? taken - clock_overhead() : 0;
+    if (taken > 20'000) return;
+    rung.samples.add();
+    rung.sampled_ns.add(taken > clock_overhead() ? taken - clock_overhead() : 0);
 }
 
 }  // namespace
@@ -203,7 +249,7 @@ Expected<void> Engine::run(const bytecode::ModuleRef& module, std::int32_t funct
             .expected(std::to_string(expected));
     }
     context.shard->calls.add();
-    Run run{module, thread_module(context, module), context, call, {}, trace};
+    Run run{module, thread_module(context, module), context, call, {}, trace, false};
     run.stop.interrupts = &interrupts_;
     run.stop.seen = interrupts_.load(std::memory_order_relaxed);
     run.stop.call = &call;
@@ -248,9 +294,11 @@ Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<
                                      run.module.get(),
                                      function,
                                      &run.call,
-                                     &run.stop};
+                                     &run.stop,
+                                     run.one_op ? pool_.get() : nullptr};
             run_tape(*found.entry, live, *scratch, tape_context, results, tape);
-            if (tape.end != TapeEnd::kRefused) run.context.shard->compiled_ops.add(found.entry->executable->op_count);
+            if (tape.end != TapeEnd::kRefused && !run.one_op)
+                run.context.shard->compiled_ops.add(found.entry->executable->op_count);
             if (tape.end == TapeEnd::kReturned) return {};
             if (tape.end == TapeEnd::kFailed) return std::move(*tape.error);
             if (tape.end == TapeEnd::kExited) {
@@ -285,14 +333,16 @@ void Engine::look_up(Run& run, std::int32_t function, std::int32_t pc, const Liv
             Diagnostic(DiagnosticId::kMissingArgument).found("a tensor without memory"), *run.module, function, pc));
         return;
     }
-    if (Entry* entry = point.exact.find(scratch.key)) {
+    if (const EntryRef* record = point.exact.find(scratch.key)) {
+        Entry* entry = record->get();
         found.entry = entry;
+        // The host's allocator may run anything on this thread, a call that changes the table included.
+        if (run.call.allocator.allocate != nullptr) found.hold = *record;
         if (entry->executable == nullptr) return;
         shard.exact.hits.add();
         entry->record->hits.fetch_add(1, std::memory_order_relaxed);
         if (sampled) {
-            shard.exact.samples.add();
-            shard.exact.sampled_ns.add(elapsed(start));
+            add_sample(shard.exact, start);
             entry->last_used.store(clock_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
         }
         if (run.trace != nullptr) {
@@ -320,8 +370,7 @@ void Engine::look_up(Run& run, std::int32_t function, std::int32_t pc, const Liv
             shard.exact.misses.add();
             shard.symbolic.hits.add();
             if (sampled) {
-                shard.symbolic.samples.add();
-                shard.symbolic.sampled_ns.add(elapsed(start));
+                add_sample(shard.symbolic, start);
             }
             if (run.trace != nullptr) {
                 run.trace->add("match guards", entry->executable->function + "@" + std::to_string(pc) +

@@ -74,6 +74,7 @@ private:
         const CallOptions& call;
         StopCheck stop;
         Trace* trace;
+        bool one_op;  // a function made for one op: its results are pool memory, its ops are counted by the caller
     };
     struct Found {
         Entry* entry = nullptr;  // null with `error` empty: interpret

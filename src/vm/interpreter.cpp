@@ -173,9 +173,11 @@ Expected<Interpreter::Flow> Interpreter::try_region(std::vector<Value>& results)
                             run_.module.get(),
                             function_index_,
                             &run_.call,
-                            &run_.stop};
+                            &run_.stop,
+                            run_.one_op ? engine_.pool_.get() : nullptr};
         run_tape(*found.entry, live, *scratch, context, results, tape);
-        if (tape.end != TapeEnd::kRefused) run_.context.shard->compiled_ops.add(found.entry->executable->op_count);
+        if (tape.end != TapeEnd::kRefused && !run_.one_op)
+            run_.context.shard->compiled_ops.add(found.entry->executable->op_count);
     }
     switch (tape.end) {
         case TapeEnd::kReturned: return Flow::kReturned;
@@ -214,7 +216,7 @@ Expected<Interpreter::Flow> Interpreter::step(std::vector<Value>& results) {
         case Opcode::kRotate:
             if (index > 1) std::rotate(stack_.end() - inst.a, stack_.end() - 1, stack_.end());
             break;
-        case Opcode::kCallOp: FLEXOR_TRY(call_site(function_.sites[index])); break;
+        case Opcode::kCallOp: FLEXOR_TRY(call_site(inst.a)); break;
         case Opcode::kCall: FLEXOR_TRY(call_function(inst.a, static_cast<std::size_t>(inst.b))); break;
         case Opcode::kCallForeign: FLEXOR_TRY(call_foreign(inst.a, static_cast<std::size_t>(inst.b))); break;
         case Opcode::kCallValue: FLEXOR_TRY(call_value(index)); break;
@@ -312,16 +314,30 @@ Expected<Interpreter::Flow> Interpreter::step(std::vector<Value>& results) {
 
 // ---------------------------------------------------------------- calls
 
-Expected<void> Interpreter::call_site(const bytecode::CallSite& site) {
+Expected<bool> Interpreter::call_one_op(std::int32_t index, std::span<const Value> operands,
+                                        std::vector<Value>& results) {
+    if (!suspended_ || run_.one_op) return false;
+    const bytecode::ModuleRef module = run_.thread_module->state->one_op_module(module_, function_index_, index);
+    if (module == nullptr) return false;
+    static const CallOptions kPlain{};
+    Engine::Run inner{module, engine_.thread_module(run_.context, module), run_.context, kPlain, run_.stop, nullptr,
+                      true};
+    FLEXOR_TRY(engine_.call_function(inner, 0, operands, results));
+    return true;
+}
+
+Expected<void> Interpreter::call_site(std::int32_t index) {
+    const bytecode::CallSite& site = function_.sites[static_cast<std::size_t>(index)];
     const std::uint64_t start = runtime::now_ns();
     const auto count = static_cast<std::size_t>(site.operand_count);
     std::vector<Value> results;
     const SymbolSource source = [this] { return symbols(); };
     const std::span<const Value> operands(stack_.data() + stack_.size() - count, count);
-    FLEXOR_TRY(vm::call_op(site, operands, module_.promotion, source, *engine_.pool_, results));
+    FLEXOR_ASSIGN(const bool compiled, call_one_op(index, operands, results));
+    if (!compiled) FLEXOR_TRY(vm::call_op(site, operands, module_.promotion, source, *engine_.pool_, results));
     stack_.resize(stack_.size() - count);
     for (Value& result : results) push(std::move(result));
-    record(site.op, fallback_reason(), start);
+    if (!run_.one_op) record(site.op, fallback_reason(), start);
     if (run_.stop.interrupted()) return Diagnostic(DiagnosticId::kInterrupted);
     return {};
 }

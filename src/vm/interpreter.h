@@ -28,7 +28,9 @@ private:
     Expected<Flow> step(std::vector<Value>& results);
     // Tries a region at pc_. kReturned: results are there. Otherwise the frame is where interpretation goes on.
     Expected<Flow> try_region(std::vector<Value>& results);
-    Expected<void> call_site(const bytecode::CallSite& site);
+    Expected<void> call_site(std::int32_t index);
+    // The op as a compiled region of its own; false: there is none.
+    Expected<bool> call_one_op(std::int32_t index, std::span<const Value> operands, std::vector<Value>& results);
     Expected<void> call_function(std::int32_t function, std::size_t count);
     Expected<void> call_foreign(std::int32_t hook, std::size_t count);
     Expected<void> call_value(std::size_t count);

@@ -74,7 +74,7 @@ bool ExactTable::matches(const Record& record, const LiveKey& key) {
     return true;
 }
 
-Entry* ExactTable::find(const LiveKey& key) {
+const EntryRef* ExactTable::find(const LiveKey& key) {
     if (records_.empty()) return nullptr;
     const std::size_t sets = records_.size() / kWays;
     Record* set = &records_[(key.exact_hash & (sets - 1)) * kWays];
@@ -87,7 +87,7 @@ Entry* ExactTable::find(const LiveKey& key) {
             return nullptr;
         }
         record.stamp = ++clock_;
-        return record.entry.get();
+        return &record.entry;
     }
     return nullptr;
 }

@@ -51,8 +51,8 @@ struct EntryPoint {
 // Exact keys of one thread: set-associative, least recently used goes.
 class ExactTable {
 public:
-    // Null: not there. A record of a dropped entry is removed.
-    Entry* find(const LiveKey& key);
+    // Null: not there. A record of a dropped entry is removed. Valid until the table changes.
+    const EntryRef* find(const LiveKey& key);
     void insert(const LiveKey& key, EntryRef entry, std::size_t capacity);
     void clear();
     std::size_t size() const { return used_; }

@@ -347,6 +347,8 @@ private:
         }
         Tensor tensor = make_output(bytes, result);
         if (!tensor.defined()) {
+            if (context_.output_pool != nullptr)
+                return refuse(static_cast<std::uint64_t>(bytes), buffer_text(step.buffer));
             return fail(Diagnostic(DiagnosticId::kOutOfMemory)
                             .operand(buffer_text(step.buffer))
                             .found(support::text_from_bytes(static_cast<std::uint64_t>(bytes))),
@@ -371,6 +373,11 @@ private:
                 count *= sizes[i];
             }
             if (count * static_cast<std::int64_t>(dtype_size(result->dtype)) == bytes) {
+                if (context_.output_pool != nullptr) {
+                    const Tensor flat = context_.output_pool->empty(result->dtype, {&count, 1});
+                    if (!flat.defined()) return {};
+                    return flat.view(flat.data(), result->dtype, {sizes, rank}, {strides, rank});
+                }
                 const OutputAllocator& allocator = context_.call->allocator;
                 if (allocator.allocate != nullptr)
                     return allocator.allocate(allocator.context, result->dtype, {sizes, rank}, {strides, rank});
@@ -378,6 +385,7 @@ private:
             }
         }
         const std::int64_t size = bytes;
+        if (context_.output_pool != nullptr) return context_.output_pool->empty(DType::kU8, {&size, 1});
         return Tensor::empty(DType::kU8, {&size, 1});
     }
 

@@ -58,6 +58,7 @@ struct TapeContext {
     std::int32_t function = 0;
     const CallOptions* call = nullptr;
     StopCheck* stop = nullptr;
+    runtime::Pool* output_pool = nullptr;  // results are memory of this pool instead of the caller's
 };
 
 enum class TapeEnd : std::uint8_t {

@@ -37,6 +37,7 @@ private:
 };
 
 Expected<std::unique_ptr<PendingKernel>> emit(Ir* ir, const Kernel& kernel, const std::string& name) {
+    if (kernel.body.rank() >= RowKernel::kMaxRank) return refused(kernel.name + ": more dims than a row kernel has");
     switch (kernel.kind) {
         case KernelKind::kRow: return emit_row_kernel(ir, kernel, name);
         case KernelKind::kContraction: return emit_contraction_kernel(ir, kernel, name);

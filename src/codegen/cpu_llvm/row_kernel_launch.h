@@ -17,8 +17,9 @@ public:
     std::size_t workspace_bytes(const std::int64_t* params) const override;
     std::size_t code_bytes() const override { return code_bytes_; }
 
+    static constexpr std::uint32_t kMaxRank = 16;  // of the plan's body, which may have a dim more than the kernel's
+
 private:
-    static constexpr std::uint32_t kMaxRank = 16;
     using Extents = std::int64_t[kMaxRank];
 
     void read_extents(const std::int64_t* params, Extents& extents) const;

@@ -213,7 +213,6 @@ private:
     void assign_passes() {
         const Body& body = plan_.body;
         plan_.stage_pass.resize(body.stages.size());
-        std::vector<bool> stored_before(64, false);
         std::uint32_t pass_count = 1;
         for (size_t i = 0; i < body.stages.size(); ++i) {
             const Stage& s = body.stages[i];
