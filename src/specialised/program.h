@@ -146,7 +146,7 @@ struct Program {
     std::vector<Exit> exits;
     std::vector<std::string> events;  // decisions for `explain`: branches decided by facts, guards proposed, FROZEN
     std::vector<bool> may_overlap;    // n*n over arguments: the signature's alias groups (empty: nothing is written)
-    std::vector<Reg> arguments;     // tensor arguments in order
+    std::vector<Reg> arguments;       // tensor arguments in order
 };
 
 std::string print(const Program& program);

@@ -339,7 +339,8 @@ PyObject* explain(PyObject*, PyObject* args) {
     std::vector<Value> values(static_cast<std::size_t>(count - 2));
     Framework framework = Framework::kNone;
     for (Py_ssize_t i = 2; i < count; ++i) {
-        if (!value_from_object(PyTuple_GET_ITEM(args, i), values[static_cast<std::size_t>(i - 2)], framework)) return nullptr;
+        if (!value_from_object(PyTuple_GET_ITEM(args, i), values[static_cast<std::size_t>(i - 2)], framework))
+            return nullptr;
     }
     PyObject* name = PyObject_GetAttrString(reinterpret_cast<PyObject*>(caller), "function");
     const char* function = name != nullptr ? PyUnicode_AsUTF8(name) : nullptr;
@@ -357,7 +358,8 @@ PyObject* explain(PyObject*, PyObject* args) {
 }
 
 PyMethodDef module_methods[] = {{"explain", explain, METH_VARARGS, nullptr},
-                                {"bind_hook", bind_hook, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+                                {"bind_hook", bind_hook, METH_VARARGS, nullptr},
+                                {nullptr, nullptr, 0, nullptr}};
 PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,
                                  "flexor._flexor_fast",
                                  "The call path of flexor.",

@@ -36,14 +36,9 @@ std::string type_suffix(Type t) {
     Type e = Ir::element(t);
     std::string text;
     switch (LLVMGetTypeKind(e)) {
-        case LLVMFloatTypeKind:
-            text = "f32";
-            break;
-        case LLVMDoubleTypeKind:
-            text = "f64";
-            break;
-        default:
-            text = "i" + std::to_string(LLVMGetIntTypeWidth(e));
+        case LLVMFloatTypeKind: text = "f32"; break;
+        case LLVMDoubleTypeKind: text = "f64"; break;
+        default: text = "i" + std::to_string(LLVMGetIntTypeWidth(e));
     }
     return text + "x" + std::to_string(Ir::lanes(t));
 }

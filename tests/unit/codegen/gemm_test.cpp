@@ -22,55 +22,29 @@ const GemmTiles* host_tiles(DType dtype) {
 
 double get(DType dtype, const void* data, std::int64_t i) {
     switch (dtype) {
-        case DType::kU8:
-            return static_cast<const std::uint8_t*>(data)[i];
-        case DType::kI8:
-            return static_cast<const std::int8_t*>(data)[i];
-        case DType::kI32:
-            return static_cast<const std::int32_t*>(data)[i];
-        case DType::kI64:
-            return static_cast<double>(static_cast<const std::int64_t*>(data)[i]);
-        case DType::kF16:
-            return float_from_half(static_cast<const std::uint16_t*>(data)[i]);
-        case DType::kBF16:
-            return float_from_bfloat(static_cast<const std::uint16_t*>(data)[i]);
-        case DType::kF32:
-            return static_cast<const float*>(data)[i];
-        case DType::kF64:
-            return static_cast<const double*>(data)[i];
-        default:
-            return 0;
+        case DType::kU8: return static_cast<const std::uint8_t*>(data)[i];
+        case DType::kI8: return static_cast<const std::int8_t*>(data)[i];
+        case DType::kI32: return static_cast<const std::int32_t*>(data)[i];
+        case DType::kI64: return static_cast<double>(static_cast<const std::int64_t*>(data)[i]);
+        case DType::kF16: return float_from_half(static_cast<const std::uint16_t*>(data)[i]);
+        case DType::kBF16: return float_from_bfloat(static_cast<const std::uint16_t*>(data)[i]);
+        case DType::kF32: return static_cast<const float*>(data)[i];
+        case DType::kF64: return static_cast<const double*>(data)[i];
+        default: return 0;
     }
 }
 
 void set(DType dtype, void* data, std::int64_t i, double value) {
     switch (dtype) {
-        case DType::kU8:
-            static_cast<std::uint8_t*>(data)[i] = static_cast<std::uint8_t>(value);
-            return;
-        case DType::kI8:
-            static_cast<std::int8_t*>(data)[i] = static_cast<std::int8_t>(value);
-            return;
-        case DType::kI32:
-            static_cast<std::int32_t*>(data)[i] = static_cast<std::int32_t>(value);
-            return;
-        case DType::kI64:
-            static_cast<std::int64_t*>(data)[i] = static_cast<std::int64_t>(value);
-            return;
-        case DType::kF16:
-            static_cast<std::uint16_t*>(data)[i] = half_from_float(static_cast<float>(value));
-            return;
-        case DType::kBF16:
-            static_cast<std::uint16_t*>(data)[i] = bfloat_from_float(static_cast<float>(value));
-            return;
-        case DType::kF32:
-            static_cast<float*>(data)[i] = static_cast<float>(value);
-            return;
-        case DType::kF64:
-            static_cast<double*>(data)[i] = value;
-            return;
-        default:
-            return;
+        case DType::kU8: static_cast<std::uint8_t*>(data)[i] = static_cast<std::uint8_t>(value); return;
+        case DType::kI8: static_cast<std::int8_t*>(data)[i] = static_cast<std::int8_t>(value); return;
+        case DType::kI32: static_cast<std::int32_t*>(data)[i] = static_cast<std::int32_t>(value); return;
+        case DType::kI64: static_cast<std::int64_t*>(data)[i] = static_cast<std::int64_t>(value); return;
+        case DType::kF16: static_cast<std::uint16_t*>(data)[i] = half_from_float(static_cast<float>(value)); return;
+        case DType::kBF16: static_cast<std::uint16_t*>(data)[i] = bfloat_from_float(static_cast<float>(value)); return;
+        case DType::kF32: static_cast<float*>(data)[i] = static_cast<float>(value); return;
+        case DType::kF64: static_cast<double*>(data)[i] = value; return;
+        default: return;
     }
 }
 
@@ -138,18 +112,10 @@ void check(const Case& c) {
     call.n = c.n;
     call.k = c.k;
     switch (c.a) {
-        case AForm::kRows:
-            call.a.row_stride = c.k, call.a.col_stride = 1;
-            break;
-        case AForm::kOffset:
-            call.a.row_stride = c.k + 3, call.a.col_stride = 1;
-            break;
-        case AForm::kColumns:
-            call.a.row_stride = 1, call.a.col_stride = c.m;
-            break;
-        case AForm::kStrided:
-            call.a.row_stride = 2 * c.k + 1, call.a.col_stride = 2;
-            break;
+        case AForm::kRows: call.a.row_stride = c.k, call.a.col_stride = 1; break;
+        case AForm::kOffset: call.a.row_stride = c.k + 3, call.a.col_stride = 1; break;
+        case AForm::kColumns: call.a.row_stride = 1, call.a.col_stride = c.m; break;
+        case AForm::kStrided: call.a.row_stride = 2 * c.k + 1, call.a.col_stride = 2; break;
     }
     bool columns = c.b == BForm::kColumns || c.b == BForm::kPackedColumns;
     call.b.row_stride = columns ? 1 : c.b == BForm::kStrided ? 2 * c.n + 3 : c.n;

@@ -17,10 +17,8 @@ struct Expression {
 
     Dim dim() const {
         switch (op) {
-            case DimOp::kConstant:
-                return value;
-            case DimOp::kSymbol:
-                return Dim::symbol(static_cast<SymbolId>(value));
+            case DimOp::kConstant: return value;
+            case DimOp::kSymbol: return Dim::symbol(static_cast<SymbolId>(value));
             default: {
                 const std::vector<Dim> dims{operands[0].dim(), operands[1].dim()};
                 return Dim::rebuild(op, dims);
@@ -38,12 +36,9 @@ struct Expression {
         const std::int64_t a = *x;
         const std::int64_t b = *y;
         switch (op) {
-            case DimOp::kAdd:
-                return a + b;
-            case DimOp::kMul:
-                return a * b;
-            case DimOp::kTruncDiv:
-                return b == 0 ? std::nullopt : std::optional(a / b);
+            case DimOp::kAdd: return a + b;
+            case DimOp::kMul: return a * b;
+            case DimOp::kTruncDiv: return b == 0 ? std::nullopt : std::optional(a / b);
             case DimOp::kFloorDiv: {
                 if (b == 0) return std::nullopt;
                 std::int64_t q = a / b;
@@ -56,14 +51,10 @@ struct Expression {
                 if (r != 0 && (r < 0) != (b < 0)) r += b;
                 return r;
             }
-            case DimOp::kMin:
-                return a < b ? a : b;
-            case DimOp::kMax:
-                return a < b ? b : a;
-            case DimOp::kBroadcast:
-                return a == 1 ? b : a;
-            default:
-                return std::nullopt;
+            case DimOp::kMin: return a < b ? a : b;
+            case DimOp::kMax: return a < b ? b : a;
+            case DimOp::kBroadcast: return a == 1 ? b : a;
+            default: return std::nullopt;
         }
     }
 };
