@@ -87,6 +87,7 @@ Expected<std::shared_ptr<const executable::Executable>> Pipeline::compile(const 
 
     FLEXOR_TRY(transform::expand(program, request.module->promotion));
     transform::remove_dead_code(program);
+    FLEXOR_TRY(specialised::verify(program));
     times.transform = clock.lap();
 
     lower::Options options;
@@ -95,6 +96,7 @@ Expected<std::shared_ptr<const executable::Executable>> Pipeline::compile(const 
     auto executable = std::make_shared<executable::Executable>(std::move(lowered));
     executable->listing = std::move(listing);
     if (executable->events.empty()) executable->events = program.events;
+    for (const executable::KernelSlot& kernel : executable->kernels) FLEXOR_TRY(loopir::verify(kernel.ir));
     FLEXOR_TRY(executable::verify(*executable));
     times.lower = clock.lap();
 
