@@ -19,7 +19,8 @@ using loopir::Stage;
 using loopir::StageKind;
 
 namespace {
-// A float sum adds up at most this many vectors one after the other before it starts a new partial sum.
+// A float sum adds up at most this many vectors one after the other before it starts a new partial sum: the rounding
+// errors of a long sum grow with the length of such a run.
 constexpr std::int64_t kSumBlock = 64;
 }  // namespace
 
@@ -568,6 +569,56 @@ void RowEmitter::loop_body(std::uint32_t pass, const std::vector<Reduction>& all
     }
 }
 
+// A loop whose float sums start afresh every kSumBlock steps and are then added to the total, unless the constant
+// extent of the inner dim makes it a short one.
+std::vector<Value> RowEmitter::summing_loop(const std::vector<Reduction>& all, Value begin, Value end,
+                                            std::int64_t step, int copies, std::vector<Value> carried,
+                                            const std::function<void(Value, std::vector<Value>&)>& body) {
+    const bool sums = std::any_of(all.begin(), all.end(), [](const Reduction& r) { return r.is_float_sum; });
+    const loopir::IntRef& extent = body_.extents[plan_.inner_dim];
+    const bool is_short = extent.is_constant && extent.value <= step * kSumBlock && plan_.form == RowForm::kRows;
+    if (!sums || is_short) return loop(begin, end, step, std::move(carried), body);
+    auto each_sum = [&](const std::function<void(const Reduction&, size_t)>& f) {
+        size_t at = 0;
+        for (const Reduction& r : all) {
+            for (int u = 0; u < copies; ++u)
+                if (r.is_float_sum) f(r, at + static_cast<size_t>(u));
+            at += static_cast<size_t>(copies) * (r.is_arg ? 2 : 1);
+        }
+    };
+    // The totals are compensated: what each addition of a block rounds away is kept beside it. Contraction would spoil
+    // that, hence plain additions.
+    std::vector<size_t> sum_at;
+    each_sum([&](const Reduction&, size_t k) { sum_at.push_back(k); });
+    const size_t count = carried.size();
+    for (size_t k : sum_at) carried.push_back(ir_.fp(Ir::type_of(carried[k]), 0.0));
+    carried = loop(begin, end, step * kSumBlock, std::move(carried), [&](Value i, std::vector<Value>& total) {
+        Value stop = ir_.add(i, step * kSumBlock);
+        stop = ir_.select(ir_.icmp(LLVMIntSLT, stop, end), stop, end);
+        std::vector<Value> block(total.begin(), total.begin() + static_cast<std::ptrdiff_t>(count));
+        const std::vector<Value> zero = identities(all, copies);
+        for (size_t k : sum_at) block[k] = zero[k];
+        block = loop(i, stop, step, std::move(block), body);
+        for (size_t j = 0; j < sum_at.size(); ++j) {
+            const size_t k = sum_at[j];
+            Value sum = ir_.fadd(total[k], block[k]);
+            Value part = ir_.fsub(sum, total[k]);
+            Value lost = ir_.fadd(ir_.fsub(total[k], ir_.fsub(sum, part)), ir_.fsub(block[k], part));
+            total[count + j] = ir_.fadd(total[count + j], lost);
+            block[k] = sum;
+        }
+        std::copy(block.begin(), block.end(), total.begin());
+    });
+    for (size_t j = 0; j < sum_at.size(); ++j) {
+        Value& total = carried[sum_at[j]];
+        Value lost = carried[count + j];
+        Value usable = ir_.fcmp(LLVMRealORD, lost, lost);  // not so once the total is infinite
+        total = ir_.select(usable, ir_.fadd(total, lost), total);
+    }
+    carried.resize(count);
+    return carried;
+}
+
 std::vector<Value> RowEmitter::inner_loops(std::uint32_t pass, const std::vector<Reduction>& all,
                                            std::vector<Value> carried) {
     const Pass& p = plan_.passes[pass];
@@ -575,57 +626,29 @@ std::vector<Value> RowEmitter::inner_loops(std::uint32_t pass, const std::vector
     Value end = inner_end_ ? inner_end_ : extent(plan_.inner_dim);
     const std::uint32_t dim = plan_.inner_dim;
     if (!plan_.vector_is_row) {
-        return loop(begin, end, 1, std::move(carried), [&](Value i, std::vector<Value>& c) {
-            index_[dim] = i;
-            loop_body(pass, all, plan_.block_vectors, c);
-        });
+        return summing_loop(all, begin, end, 1, plan_.block_vectors, std::move(carried),
+                            [&](Value i, std::vector<Value>& c) {
+                                index_[dim] = i;
+                                loop_body(pass, all, plan_.block_vectors, c);
+                            });
     }
-    // An epilogue sees the columns of one tile, not the whole extent.
-    const bool no_tail = plan_.exact_rows && !inner_begin_;
-    if (p.masked_only && !no_tail) {
-        carried = loop(begin, end, plan_.lanes, std::move(carried), [&](Value i, std::vector<Value>& c) {
-            index_[dim] = i;
-            set_tail_masks(ir_.sub(end, i), 1);
-            loop_body(pass, all, 1, c);
-        });
+    auto masked_body = [&](Value i, std::vector<Value>& inside) {
+        index_[dim] = i;
+        set_tail_masks(ir_.sub(end, i), 1);
+        loop_body(pass, all, 1, inside);
         mask_ = {};
-        return carried;
+    };
+    const bool no_tail = plan_.exact_rows;
+    if (p.masked_only && !no_tail) {
+        return summing_loop(all, begin, end, plan_.lanes, 1, std::move(carried), masked_body);
     }
     const std::int64_t step = std::int64_t{plan_.lanes} * p.unroll;
     Value main_end = no_tail ? end : ir_.add(begin, ir_.bit_and(ir_.sub(end, begin), -step));
-    auto plain = [&](Value from, Value to, std::vector<Value> c) {
-        return loop(from, to, step, std::move(c), [&](Value i, std::vector<Value>& inside) {
-            index_[dim] = i;
-            mask_ = {};
-            loop_body(pass, all, p.unroll, inside);
-        });
-    };
-    const bool sums = std::any_of(all.begin(), all.end(), [](const Reduction& r) { return r.is_float_sum; });
-    const auto& constant_extent = body_.extents[plan_.vector_dim];
-    const bool long_rows = !(constant_extent.is_constant && constant_extent.value <= step * kSumBlock && !inner_begin_);
-    if (sums && long_rows) {
-        // Blocks of at most kSumBlock steps each start float sums afresh and add them to the total.
-        carried = loop(begin, main_end, step * kSumBlock, std::move(carried), [&](Value i, std::vector<Value>& total) {
-            Value stop = ir_.add(i, step * kSumBlock);
-            stop = ir_.select(ir_.icmp(LLVMIntSLT, stop, main_end), stop, main_end);
-            std::vector<Value> fresh = total, zero = identities(all, p.unroll);
-            size_t at = 0;
-            auto each_sum = [&](const std::function<void(const Reduction&, size_t)>& f) {
-                at = 0;
-                for (const Reduction& r : all) {
-                    for (int u = 0; u < p.unroll; ++u)
-                        if (r.is_float_sum) f(r, at + static_cast<size_t>(u));
-                    at += static_cast<size_t>(p.unroll) * (r.is_arg ? 2 : 1);
-                }
-            };
-            each_sum([&](const Reduction&, size_t k) { fresh[k] = zero[k]; });
-            std::vector<Value> block = plain(i, stop, fresh);
-            each_sum([&](const Reduction& r, size_t k) { block[k] = combine(r, total[k], block[k]); });
-            total = block;
-        });
-    } else {
-        carried = plain(begin, main_end, std::move(carried));
-    }
+    carried = summing_loop(all, begin, main_end, step, p.unroll, std::move(carried),
+                           [&](Value i, std::vector<Value>& inside) {
+                               index_[dim] = i;
+                               loop_body(pass, all, p.unroll, inside);
+                           });
     if (no_tail) return carried;
     // The tail uses the first copy of each accumulator.
     const auto n = static_cast<size_t>(p.unroll);
@@ -638,12 +661,7 @@ std::vector<Value> RowEmitter::inner_loops(std::uint32_t pass, const std::vector
             where.push_back(at);
         }
     }
-    first = loop(main_end, end, plan_.lanes, std::move(first), [&](Value i, std::vector<Value>& c) {
-        index_[dim] = i;
-        set_tail_masks(ir_.sub(end, i), 1);
-        loop_body(pass, all, 1, c);
-    });
-    mask_ = {};
+    first = loop(main_end, end, plan_.lanes, std::move(first), masked_body);
     for (size_t k = 0; k < where.size(); ++k) carried[where[k]] = first[k];
     return carried;
 }

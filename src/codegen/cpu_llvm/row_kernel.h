@@ -149,6 +149,9 @@ private:
     // Loops.
     std::vector<Value> loop(Value begin, Value end, std::int64_t step, std::vector<Value> carried,
                             const std::function<void(Value, std::vector<Value>&)>& body);
+    std::vector<Value> summing_loop(const std::vector<Reduction>& all, Value begin, Value end, std::int64_t step,
+                                    int copies, std::vector<Value> carried,
+                                    const std::function<void(Value, std::vector<Value>&)>& body);
     void emit_passes();
     void emit_pass(std::uint32_t pass);
     void outer_loops(std::uint32_t pass, size_t depth, const std::vector<Reduction>& all, int copies,

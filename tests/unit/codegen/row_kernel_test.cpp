@@ -521,6 +521,40 @@ row parallel [1] row [p0]
     std::int32_t fault = 0;
     handle->launch({pointers, params.data(), nullptr, &fault});
     EXPECT_NEAR(buffers[1].as<float>()[0], 0.1f * static_cast<double>(n), 1.0);
+    // The same over columns, and with a body long enough for one copy.
+    Kernel columns = parsed(R"(
+kernel columns(%0: in f32, %1: out f32, %2: out f32) params 1
+row parallel [8] row [p0]
+  v0 = load %0 [1, 8] : f32
+  s0 = reduce sum v0
+  v1 = row_value s0 : f32
+  s1 = store per_row %1 [1, 0] v1
+  v2 = sin v0 : f32
+  s2 = reduce sum v2
+  v3 = row_value s2 : f32
+  s3 = store per_row %2 [1, 0] v3
+)");
+    const std::int64_t rows = n / 8;
+    auto more = random_buffers(columns, {1, 8, 8});
+    void* column_pointers[] = {buffers[0].data(), more[1].data(), more[2].data()};
+    Params column_params = {rows};
+    compiled(columns)->launch({column_pointers, column_params.data(), nullptr, &fault});
+    for (int i = 0; i < 8; ++i) {
+        EXPECT_NEAR(more[1].as<float>()[i], 0.1f * static_cast<double>(rows), 1.5);
+        EXPECT_NEAR(more[2].as<float>()[i], std::sin(0.1f) * static_cast<double>(rows), 1.5);
+    }
+    Kernel sines = parsed(R"(
+kernel sines(%0: in f32, %1: out f32) params 2
+row parallel [p1] row [p0]
+  v0 = load %0 [0, 1] : f32
+  v1 = sin v0 : f32
+  s0 = reduce sum v1
+  v2 = row_value s0 : f32
+  s1 = store per_row %1 [1, 0] v2
+)");
+    Params sine_params = {n, 1};
+    compiled(sines)->launch({pointers, sine_params.data(), nullptr, &fault});
+    EXPECT_NEAR(buffers[1].as<float>()[0], std::sin(0.1f) * static_cast<double>(n), 1.5);
 }
 
 TEST(RowKernel, MultiDimRowsWithBroadcastAndIndex) {
