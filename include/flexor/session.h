@@ -37,6 +37,13 @@ struct SessionOptions {
     bool poison = false;                  // stress: pool memory is filled with NaN patterns when handed out
 };
 
+// Sizes that a symbol of a Module will take.
+struct SizeRange {
+    std::string symbol;
+    std::int64_t lo = 0;
+    std::int64_t hi = 0;
+};
+
 class FLEXOR_API Session {
 public:
     explicit Session(SessionOptions options = {});
@@ -56,6 +63,11 @@ public:
     Expected<void> run_into(const Module& module, std::int32_t function, std::span<const Value> arguments,
                             std::vector<Value>& results, const CallOptions& call = {});
     static std::int32_t function_index(const Module& module, std::string_view function);  // -1: none
+
+    // Compiles, packs and touches ahead of time: runs the function at the ends and in the middle of the ranges (sizes
+    // of other symbols are picked from their declarations), so that later calls of the range on this thread neither
+    // compile nor grow the pool. Not for programs that call their host.
+    Expected<void> prepare(const Module& module, std::span<const SizeRange> ranges, std::string_view function = "main");
 
     // Makes a host function (or a foreign value) reachable under a name. Binding a name again replaces it.
     void bind(std::string name, ForeignFunction function);

@@ -1,7 +1,6 @@
 #include "driver/report.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <set>
 
@@ -15,12 +14,6 @@
 namespace flexor::driver {
 
 namespace {
-
-std::string milliseconds(double seconds) {
-    char text[32];
-    std::snprintf(text, sizeof(text), "%.2f ms", seconds * 1e3);
-    return text;
-}
 
 std::string padded(std::string text, std::size_t width) {
     if (text.size() < width) text.append(width - text.size(), ' ');
@@ -48,14 +41,6 @@ std::string indent(const std::string& text, const std::string& by) {
         out += "\n";
     }
     return out;
-}
-
-std::string stage_line(const EntryStats& entry) {
-    return "specialise " + milliseconds(entry.specialize_seconds) + ", transform " +
-           milliseconds(entry.transform_seconds) + ", lower " + milliseconds(entry.lower_seconds) + ", generate " +
-           milliseconds(entry.codegen_seconds) + ", pack weights " + milliseconds(entry.pack_seconds) + ", in all " +
-           milliseconds(entry.compile_seconds) + "; " + std::to_string(entry.kernels_built) + " kernels built, " +
-           support::text_from_bytes(entry.code_bytes) + " of code";
 }
 
 // Buffers that the kernel's first launch writes and that neither leave the region nor belong to an argument.
@@ -98,25 +83,16 @@ std::string explain_text(const bytecode::Module& module, std::int32_t function, 
     const auto step = [&](std::string_view name, const std::string& text) {
         out += padded(std::string(name), 14) + text + "\n";
     };
-    std::size_t ops = f.sites.size();
     step("load", "function " + f.name + "(" +
                      support::join(f.params, ", ", [&](const auto& p) { return param_text(module, p); }) + "), " +
-                     std::to_string(f.code.size()) + " instructions, " + std::to_string(ops) + " ops, " +
+                     std::to_string(f.code.size()) + " instructions, " + std::to_string(f.sites.size()) + " ops, " +
                      std::to_string(module.weights.size()) + " weights");
     step("arguments", support::join(arguments, ", ", [](const Value& v) { return v.describe(); }));
     for (const vm::Trace::Line& line : trace.lines) step(line.phase, line.text);
 
-    for (std::size_t i = before.entries.size(); i < after.entries.size(); ++i) {
-        const EntryStats& entry = after.entries[i];
-        step("generate", entry.function + "@" + std::to_string(entry.pc) + ": " + stage_line(entry));
-    }
     std::vector<std::shared_ptr<const executable::Executable>> seen;
     for (const auto& executable : trace.executables) {
         if (std::find(seen.begin(), seen.end(), executable) == seen.end()) seen.push_back(executable);
-    }
-    for (const auto& executable : seen) {
-        for (const std::string& event : executable->events)
-            step("why", executable->function + "@" + std::to_string(executable->pc) + ": " + event);
     }
     for (const bytecode::ParamDecl& param : f.params) {
         for (std::size_t axis = 0; axis < param.frozen.size(); ++axis) {
@@ -193,10 +169,15 @@ void fill(const Tensor& tensor) {
 
 }  // namespace
 
-Expected<std::vector<Value>> example_arguments(const bytecode::Module& module, std::int32_t function) {
-    const bytecode::Function& f = module.functions[static_cast<std::size_t>(function)];
+std::vector<std::int64_t> example_sizes(const bytecode::Module& module) {
     std::vector<std::int64_t> symbols;
     for (std::size_t i = 0; i < module.symbols.size(); ++i) symbols.push_back(pick(module.symbols[i].range, i));
+    return symbols;
+}
+
+Expected<std::vector<Value>> make_arguments(const bytecode::Module& module, std::int32_t function,
+                                            const std::vector<std::int64_t>& symbols) {
+    const bytecode::Function& f = module.functions[static_cast<std::size_t>(function)];
     std::vector<Value> out;
     for (const bytecode::ParamDecl& param : f.params) {
         switch (param.kind) {

@@ -13,7 +13,10 @@ std::string explain_text(const bytecode::Module& module, std::int32_t function, 
                          const vm::Trace& trace, const Stats& before, const Stats& after,
                          const std::vector<Event>& events, const Diagnostic* error);
 
-// Sizes inside the declared ranges, fixed contents.
-Expected<std::vector<Value>> example_arguments(const bytecode::Module& module, std::int32_t function);
+// A size for every symbol, inside its declared range.
+std::vector<std::int64_t> example_sizes(const bytecode::Module& module);
+// Arguments of those sizes with fixed contents.
+Expected<std::vector<Value>> make_arguments(const bytecode::Module& module, std::int32_t function,
+                                            const std::vector<std::int64_t>& symbols);
 
 }  // namespace flexor::driver

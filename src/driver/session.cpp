@@ -143,7 +143,48 @@ Expected<std::string> Session::explain(const Module& module, std::string_view fu
 Expected<std::vector<Value>> Session::example_arguments(const Module& module, std::string_view function) {
     const std::int32_t index = function_index(module, function);
     if (index < 0) return Diagnostic(DiagnosticId::kUnknownName).operand("function").found(std::string(function));
-    return driver::example_arguments(*bytecode::module_ref(module), index);
+    const bytecode::Module& ref = *bytecode::module_ref(module);
+    return driver::make_arguments(ref, index, driver::example_sizes(ref));
+}
+
+Expected<void> Session::prepare(const Module& module, std::span<const SizeRange> ranges, std::string_view function) {
+    const std::int32_t index = function_index(module, function);
+    if (index < 0) return Diagnostic(DiagnosticId::kUnknownName).operand("function").found(std::string(function));
+    const bytecode::Module& ref = *bytecode::module_ref(module);
+    if (!ref.hooks.empty()) {
+        return Diagnostic(DiagnosticId::kMissingHook)
+            .operand(ref.hooks.front())
+            .hint("a program that calls its host cannot be run ahead of time");
+    }
+    std::vector<std::int64_t> sizes = driver::example_sizes(ref);
+    std::vector<std::int64_t> low = sizes, high = sizes;
+    for (const SizeRange& range : ranges) {
+        std::size_t symbol = 0;
+        while (symbol < ref.symbols.size() && ref.symbols[symbol].name != range.symbol) ++symbol;
+        if (symbol == ref.symbols.size()) {
+            std::vector<std::string_view> names;
+            for (const bytecode::SymbolDecl& declared : ref.symbols) names.emplace_back(declared.name);
+            return Diagnostic(DiagnosticId::kUnknownName)
+                .operand("symbol")
+                .found(range.symbol)
+                .hint(support::near_miss_hint(range.symbol, names));
+        }
+        if (range.lo > range.hi || range.lo < 0) {
+            return Diagnostic(DiagnosticId::kBadSymbolRange)
+                .operand(range.symbol)
+                .found(std::to_string(range.lo) + ".." + std::to_string(range.hi));
+        }
+        low[symbol] = range.lo;
+        high[symbol] = range.hi;
+        sizes[symbol] = range.lo + (range.hi - range.lo) / 2;
+    }
+    // The largest sizes first: memory grows once.
+    for (const std::vector<std::int64_t>& chosen : {high, low, sizes}) {
+        FLEXOR_ASSIGN(const std::vector<Value> arguments, driver::make_arguments(ref, index, chosen));
+        std::vector<Value> results;
+        FLEXOR_TRY(run_into(module, index, arguments, results));
+    }
+    return {};
 }
 
 Stats Session::stats() const {

@@ -1,6 +1,7 @@
 #include "vm/engine.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "bytecode/verify.h"
 #include "support/check.h"
@@ -111,6 +112,12 @@ std::uint64_t clock_overhead() {
         return best;
     }();
     return overhead;
+}
+
+std::string milliseconds(double seconds) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.2f ms", seconds * 1e3);
+    return text;
 }
 
 // A look-up takes well under a microsecond; a sample beyond 20 us tells of the scheduler, not of the rung.
@@ -276,6 +283,7 @@ Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<
     }
     TapeResult tape;
     std::string reason;
+    bool ran = false;
     {
         ScratchLease scratch(run.context);
         const LiveValues live{arguments,
@@ -287,6 +295,7 @@ Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<
         look_up(run, function, 0, live, *scratch, found);
         if (found.error != nullptr) return std::move(*found.error);
         if (found.entry != nullptr && found.entry->executable != nullptr) {
+            ran = true;
             TapeContext tape_context{&run.context.cache,
                                      &run.context.arena,
                                      &run.context.workspace,
@@ -311,6 +320,12 @@ Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<
     }
     Interpreter interpreter(*this, run, function);
     interpreter.begin(arguments, reason);
+    if (!ran) {
+        // No guard has looked at the arguments.
+        auto checked = check_arguments(*run.module, f, arguments);
+        if (!checked) return std::move(checked).error();
+        interpreter.bind(std::move(*checked));
+    }
     if (tape.end == TapeEnd::kExited)
         interpreter.resume(std::move(tape), 0);
     else if (tape.end == TapeEnd::kRefused)
@@ -332,6 +347,10 @@ void Engine::look_up(Run& run, std::int32_t function, std::int32_t pc, const Liv
         found.error = std::make_unique<Diagnostic>(located(
             Diagnostic(DiagnosticId::kMissingArgument).found("a tensor without memory"), *run.module, function, pc));
         return;
+    }
+    if (run.trace != nullptr) {
+        run.trace->add("symbolise", run.module->functions[static_cast<std::size_t>(function)].name + "@" +
+                                        std::to_string(pc) + ": " + executable::to_string(make_signature(live)));
     }
     if (const EntryRef* record = point.exact.find(scratch.key)) {
         Entry* entry = record->get();
@@ -478,7 +497,6 @@ void Engine::compile(Run& run, ThreadEntryPoint& point, const LiveValues& live, 
     request.frame = scratch.key.frame.span();
     request.exact_only = options_.exact_only;
     request.generalise = generalise;
-    if (run.trace != nullptr) run.trace->add("symbolise", place + ": " + executable::to_string(signature));
 
     const std::uint64_t start = runtime::now_ns();
     auto compiled = compiler_->compile(request);
@@ -537,15 +555,26 @@ void Engine::compile(Run& run, ThreadEntryPoint& point, const LiveValues& live, 
         point.exact.insert(scratch.key, refused, options_.exact_capacity);
         return;
     }
-    if (const EntryRef evicted = shared.add(entry, options_.entry_capacity)) {
+    std::size_t entries = 0;
+    if (const EntryRef evicted = shared.add(entry, options_.entry_capacity, &entries)) {
         telemetry_->record_eviction(function.name, line,
                                     place + ": " + std::to_string(options_.entry_capacity) +
                                         " entries of one signature; the least recently used is dropped");
     }
     point.exact.insert(scratch.key, entry, options_.exact_capacity);
     if (run.trace != nullptr) {
-        run.trace->add("register", place + ": guards " + stats.guards + ", " + std::to_string(stats.kernels) +
-                                       " launches, " + std::to_string(stats.ops) + " ops");
+        for (const std::string& event : e.events) run.trace->add("specialise", place + ": " + event);
+        run.trace->add("specialise", place + ": " + std::to_string(stats.ops) + " ops, guards " + stats.guards + "; " +
+                                         milliseconds(stats.specialize_seconds + stats.transform_seconds));
+        run.trace->add("generate",
+                       place + ": " + std::to_string(e.kernels.size()) + " kernels, " +
+                           std::to_string(stats.kernels_built) + " of them built, " +
+                           support::text_from_bytes(stats.code_bytes) + " of code, " + std::to_string(e.packed.size()) +
+                           " weights packed; lower " + milliseconds(stats.lower_seconds) + ", generate " +
+                           milliseconds(stats.codegen_seconds) + ", pack " + milliseconds(stats.pack_seconds));
+        run.trace->add("register", place + ": entry " + std::to_string(entries) + " of its signature, " +
+                                       std::to_string(stats.kernels) + " launches, " + std::to_string(e.exits.size()) +
+                                       " exits; in all " + milliseconds(seconds));
         run.trace->executables.push_back(entry->executable);
     }
 }

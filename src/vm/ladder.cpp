@@ -20,7 +20,7 @@ const SignatureGroup* Snapshot::find(const LiveKey& key) const {
     return nullptr;
 }
 
-EntryRef EntryPoint::add(EntryRef entry, std::size_t capacity) {
+EntryRef EntryPoint::add(EntryRef entry, std::size_t capacity, std::size_t* count) {
     std::lock_guard lock(mutex);
     auto next = std::make_shared<Snapshot>(*snapshot);
     SignatureGroup* group = nullptr;
@@ -44,6 +44,7 @@ EntryRef EntryPoint::add(EntryRef entry, std::size_t capacity) {
         group->entries.erase(oldest);
     }
     group->entries.push_back(std::move(entry));
+    if (count != nullptr) *count = group->entries.size();
     snapshot = std::move(next);
     version.fetch_add(1, std::memory_order_release);
     return evicted;

@@ -44,8 +44,9 @@ struct EntryPoint {
         std::lock_guard lock(mutex);
         return snapshot;
     }
-    // Adds an entry; beyond `capacity` entries of its signature the least recently used goes and is returned.
-    EntryRef add(EntryRef entry, std::size_t capacity);
+    // Adds an entry; beyond `capacity` entries of its signature the least recently used goes and is returned. `count`:
+    // entries of the signature afterwards.
+    EntryRef add(EntryRef entry, std::size_t capacity, std::size_t* count = nullptr);
 };
 
 // Exact keys of one thread: set-associative, least recently used goes.

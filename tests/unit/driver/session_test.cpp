@@ -485,6 +485,59 @@ TEST_P(SessionTest, SteadyStateAllocatesOnlyOutputs) {
     EXPECT_EQ(after.live_bytes, before.live_bytes);
 }
 
+TEST_P(SessionTest, PrepareLeavesNothingToCompile) {
+    const Module module = module_from(R"(
+.symbol S in 1..64
+.func main(x: f32[S, 16]) -> 1
+  LOAD_LOCAL x
+  CALL_OP softmax 1 axis=-1
+  LOAD_LOCAL x
+  CALL_OP transpose 1 a=0, b=1
+  CALL_OP matmul 2
+  CALL_OP softmax 1 axis=-1
+  LOAD_LOCAL x
+  CALL_OP matmul 2
+  RETURN 1
+)");
+    const SizeRange range[] = {{"S", 2, 48}};
+    const auto prepared = session_.prepare(module, range);
+    ASSERT_TRUE(prepared) << prepared.error().to_string();
+    const Stats before = session_.stats();
+    for (std::int64_t s = 2; s <= 48; ++s) {
+        Tensor x = Tensor::empty(DType::kF32, {s, 16});
+        std::fill_n(x.data_as<float>(), x.numel(), 0.5f);
+        const std::vector<Value> arguments{x};
+        ASSERT_TRUE(session_.run(module, arguments));
+    }
+    const Stats after = session_.stats();
+    EXPECT_EQ(after.compilations, before.compilations);
+    if (GetParam() != 0) {
+        EXPECT_EQ(after.pool.growth_events, before.pool.growth_events);
+    }
+    const SizeRange wrong[] = {{"T", 1, 2}};
+    EXPECT_EQ(session_.prepare(module, wrong).error().code(), "E0112");
+}
+
+TEST_P(SessionTest, RangesHoldOnEveryTier) {
+    // Interpreted, compiled or remembered as interpreted: a size outside the declared range is refused on every call.
+    const Module module = module_from(R"(
+.symbol S in 2..4
+.hook log
+.func main(x: f32[S]) -> 1
+  LOAD_LOCAL x
+  CALL_FOREIGN log 1
+  RETURN 1
+)");
+    session_.bind("log", [](std::span<const Value> arguments) -> Expected<Value> { return arguments[0]; });
+    for (int round = 0; round < 3; ++round) {
+        const std::vector<Value> good{floats({3}, {1, 2, 3})}, bad{floats({5}, {1, 2, 3, 4, 5})};
+        EXPECT_TRUE(session_.run(module, good));
+        const auto refused = session_.run(module, bad);
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().code(), "E0505");
+    }
+}
+
 TEST_P(SessionTest, ExplainTellsTheSteps) {
     const Module module = module_from(kAddReluSum);
     const auto text = session_.explain(module);
