@@ -1,5 +1,7 @@
 #include "flexor/session.h"
 
+#include <algorithm>
+
 #include "bytecode/public_module.h"
 #include "driver/pipeline.h"
 #include "driver/report.h"
@@ -136,7 +138,21 @@ Expected<std::string> Session::explain(const Module& module, std::span<const Val
 }
 
 Expected<std::string> Session::explain(const Module& module, std::string_view function) {
-    FLEXOR_ASSIGN(const std::vector<Value> arguments, example_arguments(module, function));
+    FLEXOR_ASSIGN(std::vector<Value> arguments, example_arguments(module, function));
+    const bytecode::Module& ref = *bytecode::module_ref(module);
+    if (ref.hooks.empty()) {
+        // Sizes that differ show more; where they do not fit together, equal ones may.
+        SessionOptions plain;
+        plain.compile = false;
+        Session trial(plain);
+        if (auto tried = trial.run_function(module, function, arguments);
+            !tried && tried.error().kind() == DiagnosticKind::kUserError) {
+            std::vector<std::int64_t> sizes = driver::example_sizes(ref);
+            for (std::size_t i = 0; i < sizes.size(); ++i)
+                sizes[i] = std::clamp<std::int64_t>(8, ref.symbols[i].range.lo, ref.symbols[i].range.hi);
+            FLEXOR_ASSIGN(arguments, driver::make_arguments(ref, function_index(module, function), sizes));
+        }
+    }
     return explain(module, arguments, function);
 }
 

@@ -322,8 +322,10 @@ Expected<bool> Interpreter::call_one_op(std::int32_t index, std::span<const Valu
     static const CallOptions kPlain{};
     Engine::Run inner{module, engine_.thread_module(run_.context, module), run_.context, kPlain, run_.stop, nullptr,
                       true};
-    FLEXOR_TRY(engine_.call_function(inner, 0, operands, results));
-    return true;
+    auto done = engine_.call_function(inner, 0, operands, results);
+    if (done) return true;
+    // The place is this function's, not that of the function made for the op.
+    return std::move(done).error().function(function_.name).pc(pc_).source("");
 }
 
 Expected<void> Interpreter::call_site(std::int32_t index) {

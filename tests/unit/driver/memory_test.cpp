@@ -132,5 +132,25 @@ TEST(MemoryPlan, EncoderStaysNearTheLowerBound) {
     }
 }
 
+TEST(Pipeline, WithoutACodeGeneratorItSaysSo) {
+    if (Pipeline::available()) GTEST_SKIP() << "this build has one";
+    auto assembled = bytecode::assemble(".func main(x: f32[N]) -> 1\n  LOAD_LOCAL x\n  RELU\n  RETURN 1\n", "relu");
+    auto module = bytecode::verify(std::move(*assembled));
+    runtime::Telemetry telemetry;
+    Pipeline pipeline({}, &telemetry);
+    const std::vector<Value> arguments{Tensor::empty(DType::kF32, {4})};
+    const vm::LiveValues live{arguments, {}, 1, {}, false};
+    vm::LiveKey key;
+    ASSERT_TRUE(vm::build_key(live, key));
+    const executable::Signature signature = vm::make_signature(live);
+    vm::CompileRequest request;
+    request.module = *module;
+    request.signature = &signature;
+    request.frame = key.frame.span();
+    const auto compiled = pipeline.compile(request);
+    ASSERT_FALSE(compiled);
+    EXPECT_EQ(compiled.error().code(), "E0702");
+}
+
 }  // namespace
 }  // namespace flexor::driver

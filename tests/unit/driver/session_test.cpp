@@ -518,6 +518,21 @@ TEST_P(SessionTest, PrepareLeavesNothingToCompile) {
     EXPECT_EQ(session_.prepare(module, wrong).error().code(), "E0112");
 }
 
+TEST_P(SessionTest, SizesThatNoMachineHasAreErrors) {
+    constexpr std::string_view kHuge = R"(
+.func main(x: f32[1], n: int) -> 1
+  LOAD_LOCAL x
+  LOAD_LOCAL n
+  BUILD_LIST 1
+  CALL_OP expand 2 shape=$1
+  CALL_OP exp 1
+  RETURN 1
+)";
+    EXPECT_EQ(values_of(run(kHuge, {floats({1}, {0}), Value(3)})[0]), (std::vector<float>{1, 1, 1}));
+    EXPECT_EQ(error_code(kHuge, {floats({1}, {0}), Value(std::int64_t{1} << 57)}), "E0602");
+    EXPECT_EQ(error_code(kHuge, {floats({1}, {0}), Value(std::int64_t{1} << 62)}), "E0309");
+}
+
 TEST_P(SessionTest, RangesHoldOnEveryTier) {
     // Interpreted, compiled or remembered as interpreted: a size outside the declared range is refused on every call.
     const Module module = module_from(R"(
