@@ -87,8 +87,8 @@ PartialValue combine_two(const PartialValue& a, const PartialValue& b, Combine c
 
 }  // namespace
 
-PartialValue combine_partials(const std::vector<PartialValue>& all, std::size_t stage, std::size_t stage_count,
-                              std::size_t first, std::size_t count, Combine combine, DType dtype) {
+PartialValue combine_partials(const PartialValue* all, std::size_t stage, std::size_t stage_count, std::size_t first,
+                              std::size_t count, Combine combine, DType dtype) {
     if (count == 1) return all[first * stage_count + stage];
     const std::size_t half = std::bit_floor(count - 1);
     return combine_two(combine_partials(all, stage, stage_count, first, half, combine, dtype),
@@ -233,7 +233,13 @@ void RowKernel::run_split(const RowContext& context, const Extents& extents, cha
     const Parts cut = parts(extents);
     const std::int64_t outer = plan_.outer_rows.empty() ? 1 : extents[plan_.outer_rows.front()];
     const std::int64_t inner = extents[plan_.inner_dim];
-    std::vector<PartialValue> values(stages), partial(stages * static_cast<std::size_t>(cut.count));
+    // Small launches allocate nothing.
+    PartialValue few[32];
+    std::vector<PartialValue> many;
+    const std::size_t needed = stages * (static_cast<std::size_t>(cut.count) + 1);
+    if (needed > std::size(few)) many.resize(needed);
+    PartialValue* const values = many.empty() ? few : many.data();
+    PartialValue* const partial = values + stages;
     std::int64_t length = 1;
     for (std::uint32_t d = plan_.body.parallel; d < plan_.body.rank(); ++d) length *= extents[d];
     const bool serial = element_ns() * static_cast<double>(length) < kSerialNs;
@@ -241,13 +247,11 @@ void RowKernel::run_split(const RowContext& context, const Extents& extents, cha
         auto run = [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) {
                 const std::int64_t from = i * cut.size;
-                PartialValue* out = partial.data() + static_cast<std::size_t>(i) * stages;
+                PartialValue* out = partial + static_cast<std::size_t>(i) * stages;
                 if (cut.cut_outer) {
-                    passes_[p](&context, from, std::min(outer, from + cut.size), 0, inner, workspace, values.data(),
-                               out);
+                    passes_[p](&context, from, std::min(outer, from + cut.size), 0, inner, workspace, values, out);
                 } else {
-                    passes_[p](&context, 0, outer, from, std::min(inner, from + cut.size), workspace, values.data(),
-                               out);
+                    passes_[p](&context, 0, outer, from, std::min(inner, from + cut.size), workspace, values, out);
                 }
             }
         };

@@ -44,7 +44,7 @@ private:
 };
 
 // The value of `all` combined in the order of a fixed tree; all[stage_count * part + stage].
-PartialValue combine_partials(const std::vector<PartialValue>& all, std::size_t stage, std::size_t stage_count,
-                              std::size_t first, std::size_t count, loopir::Combine combine, DType dtype);
+PartialValue combine_partials(const PartialValue* all, std::size_t stage, std::size_t stage_count, std::size_t first,
+                              std::size_t count, loopir::Combine combine, DType dtype);
 
 }  // namespace flexor::codegen::cpu_llvm
