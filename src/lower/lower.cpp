@@ -237,8 +237,9 @@ void Lowerer::lower_check(const Inst& inst) {
         const ops::Requirement& r = *inst.requirement;
         executable::Check check;
         check.relation = r.relation;
-        check.a = value(r.a);
-        check.b = value(r.b);
+        // The check's own dims: simplified, it would be what the environment assumes because of it.
+        check.a = slots_.value(r.a, frame());
+        check.b = slots_.value(r.b, frame());
         check.or_one = r.or_one;
         const DiagnosticId id =
             inst.kind == InstKind::kAssert ? DiagnosticId::kAssertionFailed : DiagnosticId::kShapeMismatch;

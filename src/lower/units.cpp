@@ -402,10 +402,18 @@ void Grouper::mark_stored() {
     const auto store = [&](Reg r) {
         if (r != kNoReg && !scalar(r)) out_.stored[program_.registers[r].root] = true;
     };
+    std::vector<bool> read(program_.registers.size(), false);
+    for (const Inst& inst : block_.insts) {
+        for (Reg reg : inst.operands) {
+            if (reg != kNoReg) read[program_.registers[reg].root] = true;
+        }
+    }
     for (std::size_t u = 0; u < out_.units.size(); ++u) {
         const Unit& unit = out_.units[u];
         for (const Member& m : unit.members) {
             const Inst& inst = block_.insts[m.inst];
+            // A gather that nobody reads is there to raise: it must run.
+            if (specialised::is_gather(inst) && !read[inst.results[0]]) store(inst.results[0]);
             for (std::size_t o = 0; o < inst.operands.size(); ++o) {
                 const Reg reg = inst.operands[o];
                 if (reg == kNoReg || scalar(reg)) continue;
@@ -553,7 +561,18 @@ void Grouper::schedule() {
                 for (std::size_t o = 0; o < out_.units.size(); ++o)
                     ready = ready && (o == u || done[o] || out_.units[o].epoch != epoch);
             }
-            if (ready && (!best || first(u) < first(*best))) best = u;
+            // Kernels may rely on what the checks of their epoch establish; checks keep their order.
+            const bool check = out_.units[u].kind == UnitKind::kCheck;
+            if (check) {
+                for (std::size_t o = 0; o < out_.units.size(); ++o) {
+                    const Unit& other = out_.units[o];
+                    if (other.kind == UnitKind::kCheck && first(o) < first(u)) ready = ready && done[o];
+                }
+            }
+            if (!ready) continue;
+            const bool sooner =
+                !best || (check != (out_.units[*best].kind == UnitKind::kCheck) ? check : first(u) < first(*best));
+            if (sooner) best = u;
         }
         done[*best] = true;
         --remaining;

@@ -70,6 +70,12 @@ struct Inst {
     std::int32_t line = 0;
 };
 
+// Elements at places that another operand names: raises in the run if a place lies outside.
+inline bool is_gather(const Inst& inst) {
+    return inst.kind == InstKind::kOp && inst.operands.size() > 1 &&
+           std::holds_alternative<ops::IndexLower>(inst.op->lower.value);
+}
+
 // A value of the VM at a safe point or a return.
 struct LiveValue {
     enum class Kind : std::uint8_t {

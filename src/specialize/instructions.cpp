@@ -1,4 +1,5 @@
 // The abstract meaning of each opcode that is not control flow.
+#include <algorithm>
 #include <cmath>
 
 #include "specialize/specializer.h"
@@ -85,6 +86,10 @@ Reg Specializer::new_register(ops::ArgType type, Reg root) {
 Inst& Specializer::emit(Inst inst, std::int32_t pc) {
     inst.pc = pc;
     inst.line = line_at(pc);
+    const bool writes = inst.kind == InstKind::kOp && inst.op->effects.value == ops::Effects::kWritesFirst;
+    if (writes) first_new_symbol_ = static_cast<std::uint32_t>(program_.env.symbol_count());
+    if (inst.kind == InstKind::kReadInt) first_new_symbol_ = inst.symbol;
+    if (inst.kind == InstKind::kReadFloat) first_new_symbol_ = static_cast<std::uint32_t>(program_.env.symbol_count());
     block().insts.push_back(std::move(inst));
     return block().insts.back();
 }
@@ -105,8 +110,14 @@ void Specializer::require(const ops::Requirement& requirement, const ops::OpDef*
     inst.op = op;
     inst.requirement = requirement;
     emit(std::move(inst), pc);
-    // Everything after a check on the straight path is dominated by it.
+    // Everything after a check on the straight path is dominated by it. What comes before must not rely on it: lowering
+    // runs the checks of a stretch without effects first, and after an effect only facts on newer symbols are kept.
     if (!straight_ || requirement.or_one) return;
+    std::vector<types::SymbolId> symbols;
+    a.collect_symbols(symbols);
+    b.collect_symbols(symbols);
+    const auto newest = std::max_element(symbols.begin(), symbols.end());
+    if (newest == symbols.end() || *newest < first_new_symbol_) return;
     if (requirement.relation == ops::Relation::kEq) program_.env.assume_eq(a, b);
     if (requirement.relation == ops::Relation::kLe) program_.env.assume_range(b - a, {0, types::kDimInfinity});
     if (requirement.relation == ops::Relation::kLt) program_.env.assume_range(b - a, {1, types::kDimInfinity});

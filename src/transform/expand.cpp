@@ -51,7 +51,11 @@ public:
         for (Block& block : program_.blocks) {
             for_each_terminator_reg(program_, block, [&](Reg& r) { r = resolve(r); });
         }
-        for (Register& r : program_.registers) r.root = resolve(r.root);
+        for (Register& r : program_.registers) {
+            // A value of its own may have become a view of another.
+            for (Reg root = resolve(r.root); root != r.root; root = resolve(program_.registers[r.root].root))
+                r.root = root;
+        }
         return {};
     }
 
@@ -215,6 +219,7 @@ private:
         if (depth_ == 0) source_ = &inst;
         composite_ = &inst;
         std::vector<ops::GraphValue> args(inst.operands.begin(), inst.operands.end());
+        const auto before = static_cast<Reg>(program_.registers.size());
         const bool outer_own = own_;
         for (Reg r : inst.results) own_ = own_ || is_owned(program_.registers[r].root);
         ++depth_;
@@ -242,10 +247,38 @@ private:
                     if (r == made) r = declared;
                 }
                 renamed_[made] = declared;
-            } else {
+            } else if (program_.registers[declared].root != declared ||
+                       (!is_anothers(made, before, declared) && same_geometry(declared, made))) {
                 renamed_[declared] = made;
+            } else {
+                // Views of the declared value name its own strides.
+                Inst copy;
+                copy.op = ops::find_op("clone");
+                copy.operands = {made};
+                copy.results = {declared};
+                copy.attrs = *ops::check_attrs(*copy.op, {});
+                copy.dtypes = {{program_.registers[made].type.type.dtype},
+                               {program_.registers[declared].type.type.dtype}};
+                copy.pc = inst.pc;
+                copy.line = inst.line;
+                out_.push_back(std::move(copy));
             }
         }
+    }
+
+    // Memory that was there before the composite, and that is not merely shared with an equal instruction.
+    bool is_anothers(Reg made, Reg before, Reg declared) const {
+        const Reg root = resolve(program_.registers[made].root);
+        return root < before && (is_owned(declared) || !is_shared(root));
+    }
+
+    bool same_geometry(Reg a, Reg b) const {
+        const types::TensorType& x = program_.registers[a].type.type;
+        const types::TensorType& y = program_.registers[b].type.type;
+        bool same = x.rank() == y.rank() && program_.env.eq(x.offset, y.offset) == types::Truth::kTrue;
+        for (std::size_t i = 0; same && i < x.strides.size(); ++i)
+            same = program_.env.eq(x.strides[i], y.strides[i]) == types::Truth::kTrue;
+        return same;
     }
 
     // A register that an equal instruction may have handed out twice keeps its own strides.
@@ -331,6 +364,7 @@ void remove_dead_code(Program& program) {
             return true;
         if (inst.kind == InstKind::kArgument) return true;
         if (inst.kind == InstKind::kOp && inst.op->effects.value != ops::Effects::kPure) return true;
+        if (specialised::is_gather(inst)) return true;  // an index out of range raises, wanted or not
         for (Reg r : inst.results) {
             if (used[r]) return true;
         }
