@@ -316,6 +316,39 @@ TEST_P(SessionTest, OpErrorsNameTheirPlace) {
     EXPECT_TRUE(session_.run(module, good));
 }
 
+TEST_P(SessionTest, WhatStandsBeforeACheckDoesNotRelyOnIt) {
+    // y is twice as long as the product wants: nothing before the product may read or write by x's sizes.
+    constexpr std::string_view kProduct = R"(
+.func main(x: f32[A, B], y: f32[C, D], touch: bool) -> 2
+  LOAD_LOCAL touch
+  BRANCH_IF_FALSE go
+  LOAD_LOCAL y
+  CONST_SCALAR 1.0
+  CALL_OP add_ 2
+  POP
+go:
+  LOAD_LOCAL y
+  RELU
+  STORE_LOCAL z
+  LOAD_LOCAL x
+  LOAD_LOCAL z
+  CALL_OP matmul 2
+  LOAD_LOCAL z
+  RETURN 2
+)";
+    const auto product = run(kProduct, {floats({1, 2}, {1, 2}), floats({2, 1}, {3, -4}), Value(false)});
+    EXPECT_EQ(values_of(product[0]), (std::vector<float>{3}));
+    EXPECT_EQ(values_of(product[1]), (std::vector<float>{3, 0}));
+    const Tensor longer = floats({4, 1}, {1, 2, 3, 4}), shorter = floats({1, 1}, {1});
+    for (const bool touch : {false, true}) {
+        EXPECT_EQ(error_code(kProduct, {floats({1, 2}, {1, 2}), longer, Value(touch)}), "E0301");
+        EXPECT_EQ(error_code(kProduct, {floats({1, 2}, {1, 2}), shorter, Value(touch)}), "E0301");
+    }
+    // The write came first and stays, whole.
+    EXPECT_EQ(values_of(Value(longer)), (std::vector<float>{2, 3, 4, 5}));
+    EXPECT_EQ(values_of(Value(shorter)), (std::vector<float>{2}));
+}
+
 TEST_P(SessionTest, AssertionsRaiseWhereTheyStand) {
     constexpr std::string_view kAssert = R"(
 .func main(n: int) -> 1
