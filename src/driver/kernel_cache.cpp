@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "loopir/loopir.h"
+#include "runtime/kernels/extern_kernels.h"
 #include "support/diagnostic.h"
 
 #ifdef FLEXOR_WITH_LLVM
@@ -35,6 +36,15 @@ Expected<KernelCache::Built> KernelCache::fill([[maybe_unused]] std::span<execut
     std::vector<const loopir::Kernel*> missing;
     std::vector<std::size_t> owners;
     for (std::size_t i = 0; i < kernels.size(); ++i) {
+        if (kernels[i].ir.kind == loopir::KernelKind::kExtern) {
+            kernels[i].handle = runtime::extern_kernel(kernels[i].ir);
+            if (kernels[i].handle == nullptr) {
+                return Diagnostic(DiagnosticId::kOpNotCompiled)
+                    .op(kernels[i].ir.extern_name)
+                    .found("no kernel of this name");
+            }
+            continue;
+        }
         hashes[i] = loopir::structural_hash(kernels[i].ir);
         kernels[i].handle = find(hashes[i], kernels[i].ir);
         if (kernels[i].handle != nullptr) {
@@ -117,6 +127,9 @@ private:
 
 }  // namespace
 
-runtime::KernelRef evaluated_kernel(const loopir::Kernel& kernel) { return std::make_shared<EvaluatedKernel>(kernel); }
+runtime::KernelRef evaluated_kernel(const loopir::Kernel& kernel) {
+    if (kernel.kind == loopir::KernelKind::kExtern) return runtime::extern_kernel(kernel);
+    return std::make_shared<EvaluatedKernel>(kernel);
+}
 
 }  // namespace flexor::driver

@@ -38,6 +38,7 @@ private:
     Expected<void> lower_block(std::size_t index);
     Expected<void> lower_unit(const Unit& unit, std::size_t position);
     Expected<void> launch(KernelBuilder& builder, const Inst& inst);
+    Expected<void> lower_extern(KernelBuilder& builder, const Inst& inst);
     void lower_check(const Inst& inst);
     void lower_read(const Inst& inst);
     void lower_guards();
@@ -520,9 +521,50 @@ Expected<void> Lowerer::lower_unit(const Unit& unit, std::size_t position) {
             }
             return {};
         }
+        case UnitKind::kExtern: return lower_extern(builder, first);
         case UnitKind::kRead:
         case UnitKind::kCheck: break;
     }
+    return {};
+}
+
+// Buffers and parameters as runtime/kernels/extern_kernels.h says.
+Expected<void> Lowerer::lower_extern(KernelBuilder& builder, const Inst& inst) {
+    const auto* rule = std::get_if<ops::ExternLower>(&inst.op->lower.value);
+    loopir::Kernel& kernel = builder.kernel;
+    kernel.kind = loopir::KernelKind::kExtern;
+    kernel.extern_name = std::string(rule->kernel);
+    if (inst.attrs.find("mode") != nullptr) kernel.extern_name += "." + inst.attrs.text("mode");
+    executable::Launch call;
+    const auto add = [&](Reg reg, bool written) {
+        const types::TensorType& t = type(reg);
+        kernel.buffers.push_back({program_.registers[reg].name, t.dtype, !written, written});
+        call.buffers.push_back(buffer_slot(program_.registers[reg].root));
+        call.params.push_back(value(t.offset));
+        for (const Dim& d : t.sizes) call.params.push_back(value(d));
+        for (const Dim& d : t.strides) call.params.push_back(value(d));
+    };
+    for (Reg reg : inst.operands) {
+        if (reg == kNoReg || program_.registers[reg].type.strength == types::Strength::kScalar) {
+            return Diagnostic(DiagnosticId::kOpNotCompiled)
+                .op(std::string(inst.op->name.value))
+                .found("a scalar operand");
+        }
+        add(reg, false);
+    }
+    for (Reg reg : inst.results) add(reg, true);
+    for (const auto& [name, attribute] : inst.attrs.items()) {
+        if (const auto* flag = std::get_if<bool>(&attribute)) call.params.push_back(constant(*flag ? 1 : 0));
+    }
+    kernel.param_count = static_cast<std::uint32_t>(call.params.size());
+    call.kernel = static_cast<std::uint32_t>(exe_.kernels.size());
+    call.fault = failure(DiagnosticId::kElementIndexOutOfRange, inst, 0, "") + 1;
+    executable::KernelSlot slot;
+    slot.traffic = loopir::traffic(kernel);
+    slot.ir = kernel;
+    exe_.kernels.push_back(std::move(slot));
+    step(Step::Kind::kLaunch).index = static_cast<std::uint32_t>(exe_.launches.size());
+    exe_.launches.push_back(std::move(call));
     return {};
 }
 

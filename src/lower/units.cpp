@@ -382,8 +382,9 @@ Expected<BlockUnits> Grouper::run() {
             add_alone(at, UnitKind::kAttention);
         } else if (std::holds_alternative<ops::ConcatLower>(rule)) {
             add_alone(at, UnitKind::kConcat);
-        } else if (std::holds_alternative<ops::CompositeLower>(rule) ||
-                   std::holds_alternative<ops::ExternLower>(rule)) {
+        } else if (std::holds_alternative<ops::ExternLower>(rule)) {
+            add_alone(at, UnitKind::kExtern);
+        } else if (std::holds_alternative<ops::CompositeLower>(rule)) {
             return Diagnostic(DiagnosticId::kOpNotCompiled)
                 .op(std::string(inst.op->name.value))
                 .found("an op without a kernel");

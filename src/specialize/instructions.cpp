@@ -237,7 +237,8 @@ bool Specializer::resolve_attrs(const bytecode::CallSite& site, std::size_t firs
 bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State& state) {
     const ops::OpDef* op = site.definition != nullptr ? site.definition : ops::find_op(site.op);
     if (op == nullptr) return refuse("op '" + site.op + "' is not in the registry");
-    if (std::holds_alternative<ops::ExternLower>(op->lower.value)) {
+    const auto* hand_written = std::get_if<ops::ExternLower>(&op->lower.value);
+    if (hand_written != nullptr && hand_written->kernel.empty()) {
         return refuse("op '" + site.op + "' has no kernel; it runs on the interpreter");
     }
     const auto count = static_cast<std::size_t>(site.operand_count);
