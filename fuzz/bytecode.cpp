@@ -1,12 +1,14 @@
-// The first byte chooses the form: text or binary. What is read survives the other form, verification and printing; a
-// verified Module reads back as the same program.
+// The first byte chooses the form: text, or binary with its checksums put right. What is read survives the other form,
+// verification and printing; a verified Module reads back as the same program.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "bytecode/flx.h"
+#include "bytecode/flx_format.h"
 #include "bytecode/text.h"
 #include "bytecode/type_flow.h"
 #include "bytecode/verify.h"
@@ -16,18 +18,21 @@ using namespace flexor::bytecode;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (size == 0) return 0;
     const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
+    const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+    std::vector<std::byte> file(bytes.begin(), bytes.end());
+    flx::seal(file);
     flexor::Expected<Module> module = data[0] % 2 == 0
                                           ? assemble(text, "fuzz", {.read_files = false, .weight_bytes = 1 << 20})
-                                          : read_flx(std::as_bytes(std::span(text.data(), text.size())), nullptr);
+                                          : read_flx(file, nullptr);
     if (!module) {
         if (module.error().to_string().empty()) std::abort();
         return 0;
     }
-    std::uint64_t bytes = 0;
+    std::uint64_t weights = 0;
     for (const Weight& weight : module->weights) {
-        bytes += static_cast<std::uint64_t>(weight.tensor.numel()) * flexor::dtype_size(weight.tensor.dtype());
+        weights += static_cast<std::uint64_t>(weight.tensor.numel()) * flexor::dtype_size(weight.tensor.dtype());
     }
-    if (bytes > (1 << 20)) return 0;
+    if (weights > (1 << 20)) return 0;
     flexor::Expected<ModuleRef> verified = verify(*std::move(module));
     if (!verified) return 0;
     for (const Function& function : (*verified)->functions) {

@@ -33,4 +33,8 @@ constexpr std::size_t align_up(std::size_t offset) { return (offset + kAlignment
 // Of header (without the checksum field) and table.
 std::uint64_t head_checksum(std::span<const std::byte> head);
 
+// Recomputes the checksums of a file whose bytes were changed, so that the change reaches the readers of the sections
+// (tests, fuzzing). Bytes that are no file stay as they are.
+void seal(std::span<std::byte> file);
+
 }  // namespace flexor::bytecode::flx

@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -298,6 +299,25 @@ std::uint64_t flx::head_checksum(std::span<const std::byte> head) {
     std::vector<std::byte> checked(head.begin(), head.begin() + kHeaderBytes - 8);
     checked.insert(checked.end(), head.begin() + kHeaderBytes, head.end());
     return support::hash_bytes(checked);
+}
+
+void flx::seal(std::span<std::byte> file) {
+    if (file.size() < kHeaderBytes || !is_flx(file)) return;
+    std::uint32_t sections = 0;
+    std::memcpy(&sections, file.data() + 12, sizeof sections);
+    const std::size_t head = kHeaderBytes + std::min<std::size_t>(sections, kMaxSections) * kTableRowBytes;
+    if (file.size() < head) return;
+    for (std::size_t row = kHeaderBytes; row < head; row += kTableRowBytes) {
+        std::uint64_t offset = 0;
+        std::uint64_t size = 0;
+        std::memcpy(&offset, file.data() + row + 8, sizeof offset);
+        std::memcpy(&size, file.data() + row + 16, sizeof size);
+        if (offset > file.size() || size > file.size() - offset) continue;
+        const std::uint64_t checksum = support::hash_bytes(file.subspan(offset, size));
+        std::memcpy(file.data() + row + 24, &checksum, sizeof checksum);
+    }
+    const std::uint64_t checksum = head_checksum(file.first(head));
+    std::memcpy(file.data() + 24, &checksum, sizeof checksum);
 }
 
 std::vector<std::byte> write_flx(const Module& module) {

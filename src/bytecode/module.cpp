@@ -18,9 +18,23 @@ bool same_position(const SourcePosition& x, const SourcePosition& y) {
     return x.pc == y.pc && x.line == y.line && x.file == y.file;
 }
 
+bool same_attribute(const std::pair<std::string, types::AttrValue>& x,
+                    const std::pair<std::string, types::AttrValue>& y) {
+    const auto* a = std::get_if<double>(&x.second);
+    const auto* b = std::get_if<double>(&y.second);
+    if (a != nullptr && b != nullptr) return x.first == y.first && same_constant(*a, *b);
+    return x == y;
+}
+
+bool same_site(const CallSite& x, const CallSite& y) {
+    return x.op == y.op && x.operand_count == y.operand_count &&
+           std::ranges::equal(x.attrs.items(), y.attrs.items(), same_attribute);
+}
+
 bool same_function(const Function& x, const Function& y) {
     return x.name == y.name && std::ranges::equal(x.params, y.params, same_param) && x.result_count == y.result_count &&
-           x.result_names == y.result_names && x.locals == y.locals && x.code == y.code && x.sites == y.sites &&
+           x.result_names == y.result_names && x.locals == y.locals && x.code == y.code &&
+           std::ranges::equal(x.sites, y.sites, same_site) &&
            std::ranges::equal(x.positions, y.positions, same_position);
 }
 
@@ -53,7 +67,9 @@ std::int32_t Module::find_function(std::string_view name) const {
 bool same_constant(const Constant& x, const Constant& y) {
     if (x.index() != y.index()) return false;
     if (const auto* a = std::get_if<double>(&x)) {
-        return std::bit_cast<std::uint64_t>(*a) == std::bit_cast<std::uint64_t>(std::get<double>(y));
+        const double b = std::get<double>(y);
+        if (*a != *a) return b != b;
+        return std::bit_cast<std::uint64_t>(*a) == std::bit_cast<std::uint64_t>(b);
     }
     return x == y;
 }

@@ -133,10 +133,10 @@ struct Module {
 };
 using ModuleRef = std::shared_ptr<const Module>;
 
-// The same program: everything but definition pointers, id, verified and max_stack; constants and weights by their
-// bits.
+// The same program: everything but definition pointers, id, verified and max_stack; constants by
+// same_constant, weights by their bits.
 bool same_program(const Module& x, const Module& y);
-bool same_constant(const Constant& x, const Constant& y);  // by bits: NaN equals itself, 0.0 is not -0.0
+bool same_constant(const Constant& x, const Constant& y);  // any NaN equals any NaN, 0.0 is not -0.0
 
 // Spells symbols of the module; for Dim::to_string and the printers.
 std::function<std::string(types::SymbolId)> symbol_names(const Module& module);

@@ -201,7 +201,12 @@ private:
             return refuse(pc, DiagnosticId::kUnknownOpcode, std::to_string(static_cast<int>(instruction.op)));
         }
         const std::int32_t a = instruction.a;
-        switch (opcode_info(instruction.op).format) {
+        const OperandFormat format = opcode_info(instruction.op).format;
+        const bool has_b = format == OperandFormat::kFunctionCount || format == OperandFormat::kHookCount;
+        if ((!has_b && instruction.b != 0) || (format == OperandFormat::kNone && a != 0)) {
+            return refuse(pc, DiagnosticId::kBadOperand, "an operand that the opcode does not have").expected("0");
+        }
+        switch (format) {
             case OperandFormat::kNone: return {};
             case OperandFormat::kConst: return check_constant(pc, instruction);
             case OperandFormat::kLocal: return check_index(pc, "local", a, function_->locals);

@@ -14,7 +14,8 @@ inline constexpr std::size_t kMaxCode = std::size_t{1} << 24;
 //  V1   Opcodes are known.
 //  V2   Every operand names an entry of its table and has a value that its opcode takes: locals, weights, functions,
 //       hooks, sites, constants of the right kind (texts for ASSERT, DICT_GET, GET_ATTRIBUTE, LOAD_FUNCTION,
-//       LOAD_FOREIGN), counts that are not negative, axes within -12..11, scalar operators.
+//       LOAD_FOREIGN), counts that are not negative, axes within -12..11, scalar operators. An operand that the opcode
+//       does not have is 0.
 //  V3   Branch targets lie inside the function.
 //  V4   Control never runs off the end of a function.
 //  V5   The stack never holds fewer values than an instruction pops; where paths meet, its depths agree; it never holds

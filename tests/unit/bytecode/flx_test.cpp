@@ -11,7 +11,6 @@
 #include "bytecode/public_module.h"
 #include "bytecode/text.h"
 #include "bytecode/verify.h"
-#include "support/hash.h"
 
 namespace flexor::bytecode {
 namespace {
@@ -61,26 +60,6 @@ private:
 std::string code(const std::vector<std::byte>& bytes) {
     const Expected<Module> module = read_flx(bytes, nullptr);
     return module ? "none" : module.error().code();
-}
-
-// Recomputes every checksum, so that damage reaches the readers of the sections.
-void seal(std::vector<std::byte>& bytes) {
-    std::uint32_t sections = 0;
-    std::memcpy(&sections, bytes.data() + 12, sizeof sections);
-    if (sections > 8) return;
-    const std::size_t head = flx::kHeaderBytes + sections * flx::kTableRowBytes;
-    for (std::uint32_t i = 0; i < sections; ++i) {
-        std::byte* row = bytes.data() + flx::kHeaderBytes + i * flx::kTableRowBytes;
-        std::uint64_t offset = 0;
-        std::uint64_t size = 0;
-        std::memcpy(&offset, row + 8, sizeof offset);
-        std::memcpy(&size, row + 16, sizeof size);
-        if (offset > bytes.size() || size > bytes.size() - offset) continue;
-        const std::uint64_t checksum = support::hash_bytes(std::span(bytes).subspan(offset, size));
-        std::memcpy(row + 24, &checksum, sizeof checksum);
-    }
-    const std::uint64_t checksum = flx::head_checksum(std::span(bytes).first(head));
-    std::memcpy(bytes.data() + 24, &checksum, sizeof checksum);
 }
 
 TEST(Flx, ReadsBackWhatItWrote) {
@@ -133,7 +112,7 @@ TEST(Flx, RefusesDamagedFiles) {
     EXPECT_EQ(code(head), "E0204");
     std::vector<std::byte> renamed = good;
     renamed[flx::kHeaderBytes] = std::byte{'S'};  // no section "strings"
-    seal(renamed);
+    flx::seal(renamed);
     EXPECT_EQ(code(renamed), "E0205");
 }
 
@@ -152,7 +131,7 @@ TEST(Flx, SurvivesEveryTruncationAndEveryFlippedBit) {
         for (const int bit : {0, 3, 7}) {
             std::vector<std::byte> bytes = good;
             bytes[i] ^= static_cast<std::byte>(1 << bit);
-            seal(bytes);
+            flx::seal(bytes);
             Expected<Module> module = read_flx(bytes, nullptr);
             if (!module) continue;
             ++read;

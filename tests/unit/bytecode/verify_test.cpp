@@ -57,6 +57,8 @@ TEST(Verify, RefusesWhatTextCannotSay) {
     EXPECT_EQ(refusal_after([](Module& m) { std::swap(m.functions[0].code[2].a, m.functions[0].code[3].a); }), "E0105");
     EXPECT_EQ(refusal_after([](Module& m) { m.functions[0].sites.emplace_back(); }), "E0105");
     EXPECT_EQ(refusal_after([](Module& m) { m.functions[0].code[4].a = -1; }), "E0117");
+    EXPECT_EQ(refusal_after([](Module& m) { m.functions[0].code[0].b = 1; }), "E0117");
+    EXPECT_EQ(refusal_after([](Module& m) { m.functions[0].code[0] = {Opcode::kLoadNone, 1}; }), "E0117");
     EXPECT_EQ(refusal_after([](Module& m) { m.functions[0].code[0] = {Opcode::kJump, -1}; }), "E0104");
     EXPECT_EQ(refusal_after([](Module& m) { m.functions[0].code[0] = {Opcode::kScalar, kScalarOperatorCount}; }),
               "E0117");
