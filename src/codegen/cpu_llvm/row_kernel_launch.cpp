@@ -156,7 +156,7 @@ void RowKernel::launch(const runtime::LaunchArgs& args) const {
     auto* workspace = static_cast<char*>(args.workspace);
     switch (plan_.form) {
         case RowForm::kElementwise: return run_elementwise(context, extents);
-        case RowForm::kRows: return run_rows(context, extents, workspace);
+        case RowForm::kRows: return run_rows(context, extents, workspace, args.workspace_size);
         case RowForm::kSplit: return run_split(context, extents, workspace);
     }
 }
@@ -186,7 +186,8 @@ void RowKernel::run_elementwise(const RowContext& context, const Extents& extent
     });
 }
 
-void RowKernel::run_rows(const RowContext& context, const Extents& extents, char* workspace) const {
+void RowKernel::run_rows(const RowContext& context, const Extents& extents, char* workspace,
+                         std::size_t workspace_size) const {
     const loopir::Body& body = plan_.body;
     const std::int64_t block = plan_.vector_is_row ? 1 : std::int64_t{plan_.block_vectors} * plan_.lanes;
     std::int64_t rows = 1, length = block;
@@ -204,8 +205,10 @@ void RowKernel::run_rows(const RowContext& context, const Extents& extents, char
             rows, grain, [&](std::int64_t begin, std::int64_t end) { rows_(&context, begin, end, 0, 0, nullptr); });
         return;
     }
+    // The workspace was sized by an earlier thread count.
+    const auto slots = static_cast<int>(std::max<std::size_t>(1, workspace_size / bytes));
     runtime::parallel_for_slots(
-        rows, grain, runtime::thread_count(), [&](int slot, std::int64_t begin, std::int64_t end) {
+        rows, grain, std::min(runtime::thread_count(), slots), [&](int slot, std::int64_t begin, std::int64_t end) {
             rows_(&context, begin, end, 0, 0, workspace + static_cast<std::size_t>(slot) * bytes);
         });
 }

@@ -25,7 +25,7 @@ private:
     void read_extents(const std::int64_t* params, Extents& extents) const;
     void merge_dims(const std::int64_t* params, Extents& extents, std::uint32_t first) const;
     void run_elementwise(const RowContext& context, const Extents& extents) const;
-    void run_rows(const RowContext& context, const Extents& extents, char* workspace) const;
+    void run_rows(const RowContext& context, const Extents& extents, char* workspace, std::size_t workspace_size) const;
     void run_split(const RowContext& context, const Extents& extents, char* workspace) const;
     struct Parts {
         bool cut_outer = false;
