@@ -4,8 +4,8 @@ namespace flexor::python {
 
 void raise(const Diagnostic& diagnostic) {
     nb::object errors = nb::module_::import_("flexor.errors");
-    nb::object exception = errors.attr("from_diagnostic")(diagnostic.code(), std::string(diagnostic.name()).c_str(),
-                                                          diagnostic.to_string().c_str());
+    nb::object exception = errors.attr("from_diagnostic")(
+        diagnostic.code().c_str(), std::string(diagnostic.name()).c_str(), diagnostic.to_string().c_str());
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
     throw nb::python_error();
 }

@@ -62,8 +62,8 @@ Status verify(const TextCase& text) {
 
 const std::map<std::string, std::function<Status(const TextCase&)>, std::less<>>& verbs() {
     static const std::map<std::string, std::function<Status(const TextCase&)>, std::less<>> kVerbs = {
-        {"roundtrip", roundtrip},
-        {"verify", verify},
+        {"roundtrip", roundtrip}, {"verify", verify}, {"specialize", specialize_verb},
+        {"lower", lower_verb},    {"run", run_verb},
     };
     return kVerbs;
 }

@@ -1,0 +1,167 @@
+"""Random whole programs against torch eager: values, dtypes, shapes, strides, aliases and what became of the arguments.
+
+By hand, for more of them:  python tests/python/test_random_programs.py FIRST COUNT [SECONDS]
+"""
+
+import random
+import sys
+import traceback
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is the oracle")
+flexor = pytest.importorskip("flexor", reason="the engine is not built")
+
+import random_programs as programs  # noqa: E402
+from oracle import seen_strides  # noqa: E402
+
+CALLS = 5
+
+
+def compare(got, pair, what, strides=True):
+    e, t = pair.e, pair.t
+    assert isinstance(got, torch.Tensor), f"{what} is a {type(got).__name__}"
+    assert got.dtype == e.dtype, f"{what} has dtype {got.dtype}, expected {e.dtype}"
+    assert got.shape == e.shape, f"{what} has shape {tuple(got.shape)}, expected {tuple(e.shape)}"
+    if strides:
+        assert seen_strides(got) == seen_strides(e), f"{what} has strides {got.stride()}, expected {e.stride()} (shape {tuple(e.shape)})"
+    if not e.is_floating_point() or pair.exact:
+        same = torch.equal(got, e) if not e.is_floating_point() else torch.equal(got.nan_to_num(7.25), e.nan_to_num(7.25))
+        assert same, f"{what} differs in exact values: {got.flatten()[:8].tolist()}, expected {e.flatten()[:8].tolist()}"
+        return
+    usable = torch.isfinite(e) & torch.isfinite(t)
+    g, x, truth = got[usable].double(), e[usable].double(), t[usable].double()
+    if not truth.numel():
+        return
+    eps = torch.finfo(e.dtype).eps
+    error = (g - truth).abs()
+    allowed = 16 * (x - truth).abs().max() + 64 * eps * truth.abs() + 8 * eps * truth.abs().max() + 1e-6
+    worst = int((error - allowed).argmax()) if not error.isnan().any() else int(error.isnan().int().argmax())
+    assert error[worst] <= allowed[worst], f"{what} differs: {g[worst]:.9g} is {error[worst]:.3g} from {truth[worst]:.9g}, allowed {allowed[worst]:.3g} (eager {x[worst]:.9g})"
+
+
+def span(t):
+    """First and last byte that a tensor reaches."""
+    if not t.numel():
+        return None
+    low = sum(min(0, (n - 1) * s) for n, s in zip(t.shape, t.stride()))
+    high = sum(max(0, (n - 1) * s) for n, s in zip(t.shape, t.stride()))
+    size = t.element_size()
+    return t.data_ptr() + low * size, t.data_ptr() + (high + 1) * size
+
+
+def check_aliases(tensors, eager):
+    """Who shares memory with whom, and at what distance."""
+    for i in range(len(tensors)):
+        for j in range(i):
+            a, b, x, y = tensors[i], tensors[j], eager[i], eager[j]
+            if not a.numel() or not b.numel():
+                continue
+            if x.untyped_storage().data_ptr() == y.untyped_storage().data_ptr():
+                assert a.data_ptr() - b.data_ptr() == x.data_ptr() - y.data_ptr(), f"values {j} and {i} should share memory"
+            else:
+                (a0, a1), (b0, b1) = span(a), span(b)
+                assert a1 <= b0 or b1 <= a0, f"values {j} and {i} should not share memory"
+
+
+def run_once(session, module, program, sizes, seed):
+    mine = programs.arguments(program, sizes, seed)
+    theirs = programs.arguments(program, sizes, seed)
+    eager = programs.Eager(program)
+    try:
+        with torch.no_grad():
+            inputs, results = eager.run(theirs)
+    except programs.TooInexact:
+        return
+    except (RuntimeError, IndexError) as error:
+        inputs = results = None
+        raised = error
+    if results is None:
+        try:
+            session.run(module, *mine)
+        except flexor.FlexorError:
+            return
+        raise AssertionError(f"eager raised: {raised}")
+    out = session.run(module, *mine)
+    out = list(out) if isinstance(out, (tuple, list)) else [out]
+    assert len(out) == len(results)
+    # Where an axis has one element, the order in which torch walks the axes depends on strides that mean nothing; behind
+    # a branch or a loop sizes are too little known to follow it.
+    strides = 1 not in sizes.values() and not any(step.blocks for step in program.body.steps)
+    for position, (got, pair) in enumerate(zip(out, results)):
+        compare(got, pair, f"result {position}", strides)
+    for position, (got, pair) in enumerate(zip(mine, inputs)):
+        if isinstance(got, torch.Tensor):
+            compare(got, pair, f"argument {position} after the call")
+    tensors = [*(x for x in mine if isinstance(x, torch.Tensor)), *out]
+    check_aliases(tensors, [*(p.e for p in inputs if isinstance(p, programs.Pair)), *(p.e for p in results)])
+
+
+def check_program(seed, sessions):
+    program = programs.generate(seed)
+    if program is None:
+        return False
+    module = programs.Writer(flexor, program).module()
+    rng = random.Random(seed)
+    session = sessions[0 if rng.random() < 0.85 else 1]
+    for call, sizes in enumerate(programs.bindings(program, rng, CALLS)):
+        try:
+            run_once(session, module, program, sizes, seed * 7 + call)
+        except BaseException as error:
+            error.add_note(f"{program}\ncall {call}: {sizes}")
+            raise
+    return True
+
+
+@pytest.fixture(scope="module")
+def sessions():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield flexor.Session(poison=True), flexor.Session(poison=True, exact_only=True)
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("first", range(0, 200, 20))
+def test_random_programs_agree_with_eager(sessions, first):
+    assert sum(check_program(seed, sessions) for seed in range(first, first + 20)) > 10
+
+
+if __name__ == "__main__":
+    import collections
+    import logging
+    import time
+
+    logging.getLogger("flexor").setLevel(logging.CRITICAL)
+
+    import warnings
+
+    warnings.simplefilter("ignore")
+    first, count = int(sys.argv[1]), int(sys.argv[2])
+    torch.set_num_threads(1)
+    both = flexor.Session(poison=True), flexor.Session(poison=True, exact_only=True)
+    kinds = collections.defaultdict(list)
+    begin = time.time()
+    made = seen = seen_exact = 0
+    budget = float(sys.argv[3]) if len(sys.argv) > 3 else float("inf")
+    for seed in range(first, first + count):
+        if time.time() - begin > budget:
+            print(f"stopped before seed {seed}")
+            break
+        try:
+            made += check_program(seed, both)
+        except Exception as error:  # noqa: BLE001
+            line = "".join(c if not c.isdigit() else "#" for c in f"{type(error).__name__}: {error}".splitlines()[0])[:110]
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            kinds[line, where.name].append(seed)
+            if count == 1:
+                print("".join(traceback.format_exception_only(error)))
+        for event in both[0].events(seen) + both[1].events(seen_exact):
+            if event["kind"] == "compile_failed":
+                text = " ".join(event["text"].split())
+                kinds[("no code: " + "".join(c if not c.isdigit() else "#" for c in text))[:160], ""].append(seed)
+        seen = max([seen, *(e["sequence"] for e in both[0].events(seen))])
+        seen_exact = max([seen_exact, *(e["sequence"] for e in both[1].events(seen_exact))])
+    for (line, where), seeds in sorted(kinds.items(), key=lambda item: -len(item[1])):
+        print(len(seeds), line, where, seeds[:8])
+    print(f"{made} programs, {sum(map(len, kinds.values()))} failures, {time.time() - begin:.1f} s")
+    print({k: v for k, v in both[0].stats().items() if not isinstance(v, (list, dict))})

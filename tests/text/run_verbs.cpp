@@ -1,0 +1,213 @@
+// The verbs that need a Session: what the compiler says, and what the engines compute.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bytecode/public_module.h"
+#include "driver/report.h"
+#include "flexor/session.h"
+#include "support/text.h"
+#include "text/verbs.h"
+#include "vm/element.h"
+
+namespace flexor::tests {
+namespace {
+
+std::vector<std::string> marked(const std::string& source, std::string_view mark) {
+    std::vector<std::string> out;
+    for (const std::string_view line : support::split(source, '\n')) {
+        const std::size_t at = line.find(mark);
+        if (at != std::string_view::npos) out.emplace_back(support::trim(line.substr(at + mark.size())));
+    }
+    return out;
+}
+
+// The sizes that a line "N=3, M=5" names; the other symbols keep what the declared ranges give.
+std::vector<std::int64_t> sizes_of(const bytecode::Module& module, std::string_view line) {
+    std::vector<std::int64_t> sizes = driver::example_sizes(module);
+    for (const std::string_view piece : support::split(line, ',')) {
+        const std::size_t equals = piece.find('=');
+        if (equals == std::string_view::npos) continue;
+        const std::string name(support::trim(piece.substr(0, equals)));
+        const auto size = support::int_from_text(support::trim(piece.substr(equals + 1)));
+        EXPECT_TRUE(size.has_value()) << piece;
+        bool found = false;
+        for (std::size_t i = 0; i < module.symbols.size(); ++i) {
+            if (module.symbols[i].name != name) continue;
+            sizes[i] = size.value_or(0);
+            found = true;
+        }
+        EXPECT_TRUE(found) << "no symbol '" << name << "'";
+    }
+    return sizes;
+}
+
+void bind_hooks(Session& session, const bytecode::Module& module) {
+    for (const std::string& hook : module.hooks) {
+        session.bind(hook, [](std::span<const Value>) -> Expected<Value> { return Value(); });
+    }
+}
+
+Status explained(const TextCase& text, bool kernels) {
+    FLEXOR_ASSIGN(const Module module, Module::from_text(text.source, text.name));
+    const bytecode::Module& parts = *bytecode::module_ref(module);
+    SessionOptions options;
+    options.evaluate_kernels = true;
+    Session session(options);
+    bind_hooks(session, parts);
+    const std::vector<std::string> chosen = marked(text.source, "; sizes:");
+    const std::vector<std::int64_t> sizes = sizes_of(parts, chosen.empty() ? "" : chosen.front());
+    FLEXOR_ASSIGN(const std::vector<Value> arguments,
+                  driver::make_arguments(parts, Session::function_index(module, "main"), sizes));
+    FLEXOR_ASSIGN(const std::string whole, session.explain(module, arguments));
+    // One part per region: what stands before "kernels of" is the specialiser's.
+    std::string part;
+    bool inside = false;
+    for (const std::string_view line : support::split(whole, '\n')) {
+        if (line.starts_with("specialised ")) inside = !kernels;
+        if (line.starts_with("kernels of ")) inside = kernels;
+        if (line.starts_with("why ") ? !kernels : inside) part += std::string(line) + "\n";
+    }
+    for (const std::string& wanted : marked(text.source, kernels ? "; lower:" : "; specialize:"))
+        EXPECT_NE(part.find(wanted), std::string::npos) << "expected '" << wanted << "' in\n" << part;
+    for (const std::string& never : marked(text.source, "; never:"))
+        EXPECT_EQ(part.find(never), std::string::npos) << "did not expect '" << never << "' in\n" << part;
+    if (kernels) {
+        for (const std::string& count : marked(text.source, "; kernels:")) {
+            std::size_t found = 0;
+            for (const std::string_view line : support::split(part, '\n'))
+                found += line.starts_with("  kernel ") ? 1 : 0;
+            EXPECT_EQ(std::to_string(found), count) << part;
+        }
+    }
+    return {};
+}
+
+// The elements of a tensor in row-major order.
+std::vector<double> elements(const Tensor& tensor) {
+    std::vector<double> out;
+    std::vector<std::int64_t> at(tensor.sizes().size(), 0);
+    for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+        std::int64_t offset = 0;
+        for (std::size_t d = 0; d < at.size(); ++d) offset += at[d] * tensor.strides()[d];
+        out.push_back(is_floating(tensor.dtype())
+                          ? vm::read_real(tensor.dtype(), tensor.data(), offset)
+                          : static_cast<double>(vm::read_integer(tensor.dtype(), tensor.data(), offset)));
+        for (std::size_t d = at.size(); d-- > 0;) {
+            if (++at[d] < tensor.sizes()[d]) break;
+            at[d] = 0;
+        }
+    }
+    return out;
+}
+
+double tolerance(DType dtype) {
+    switch (dtype) {
+        case DType::kF64: return 1e-11;
+        case DType::kF32: return 1e-4;
+        case DType::kF16: return 4e-3;
+        case DType::kBF16: return 3e-2;
+        default: return 0;
+    }
+}
+
+void expect_same(const Value& found, const Value& wanted, const std::string& what) {
+    ASSERT_EQ(found.kind(), wanted.kind()) << what;
+    if (found.is_list()) {
+        ASSERT_EQ(found.elements().size(), wanted.elements().size()) << what;
+        for (std::size_t i = 0; i < found.elements().size(); ++i)
+            expect_same(found.elements()[i], wanted.elements()[i], what + "[" + std::to_string(i) + "]");
+        return;
+    }
+    if (!found.is_tensor()) {
+        EXPECT_EQ(found.describe(), wanted.describe()) << what;
+        return;
+    }
+    const Tensor& a = found.tensor();
+    const Tensor& b = wanted.tensor();
+    ASSERT_EQ(found.describe(), wanted.describe()) << what;
+    const std::vector<double> x = elements(a);
+    const std::vector<double> y = elements(b);
+    double scale = 1;
+    for (const double value : y) {
+        if (std::isfinite(value)) scale = std::max(scale, std::fabs(value));
+    }
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        if (std::isnan(y[i]) && std::isnan(x[i])) continue;
+        if (x[i] == y[i]) continue;
+        ASSERT_LE(std::fabs(x[i] - y[i]), tolerance(a.dtype()) * scale) << what << ", element " << i;
+    }
+}
+
+struct Engine {
+    std::string name;
+    SessionOptions options;
+};
+
+std::vector<Engine> engines() {
+    std::vector<Engine> out;
+    const auto add = [&](std::string name, auto&& set) {
+        Engine engine{std::move(name), {}};
+        engine.options.poison = true;
+        set(engine.options);
+        out.push_back(std::move(engine));
+    };
+    add("interpreter", [](SessionOptions& o) { o.compile = false; });
+    add("evaluator", [](SessionOptions& o) { o.evaluate_kernels = true; });
+    add("evaluator, unfused", [](SessionOptions& o) { o.evaluate_kernels = true, o.fuse = false; });
+    if (Session::has_code_generator()) {
+        add("generated code", [](SessionOptions&) {});
+        add("generated code, unfused", [](SessionOptions& o) { o.fuse = false; });
+        add("generated code, exact", [](SessionOptions& o) { o.exact_only = true; });
+        add("generated code, one entry", [](SessionOptions& o) { o.exact_capacity = 1, o.entry_capacity = 1; });
+    }
+    return out;
+}
+
+}  // namespace
+
+Status specialize_verb(const TextCase& text) { return explained(text, false); }
+
+Status lower_verb(const TextCase& text) { return explained(text, true); }
+
+Status run_verb(const TextCase& text) {
+    FLEXOR_ASSIGN(const Module module, Module::from_text(text.source, text.name));
+    const bytecode::Module& parts = *bytecode::module_ref(module);
+    const std::int32_t main = Session::function_index(module, "main");
+    std::vector<std::string> lines = marked(text.source, "; sizes:");
+    if (lines.empty()) lines.emplace_back();
+    // By line: results, then arguments after the call, of the first engine; none if it raised.
+    std::vector<std::optional<std::vector<Value>>> wanted(lines.size());
+    bool first = true;
+    for (const Engine& engine : engines()) {
+        Session session(engine.options);
+        bind_hooks(session, parts);
+        // Twice: the second time every size is known.
+        for (std::size_t i = 0; i < 2 * lines.size(); ++i) {
+            const std::size_t line = i % lines.size();
+            FLEXOR_ASSIGN(const std::vector<Value> arguments,
+                          driver::make_arguments(parts, main, sizes_of(parts, lines[line])));
+            Expected<std::vector<Value>> results = session.run(module, arguments);
+            const std::string what = engine.name + ", sizes " + lines[line];
+            if (results) results->insert(results->end(), arguments.begin(), arguments.end());
+            if (first && i < lines.size()) {
+                if (results) wanted[line] = std::move(*results);
+                continue;
+            }
+            EXPECT_EQ(results.has_value(), wanted[line].has_value())
+                << what << (results ? "" : "\n" + results.error().to_string());
+            if (!results || !wanted[line]) continue;
+            EXPECT_EQ(results->size(), wanted[line]->size());
+            for (std::size_t v = 0; v < results->size(); ++v)
+                expect_same((*results)[v], (*wanted[line])[v], what + ", value " + std::to_string(v));
+        }
+        first = false;
+    }
+    return {};
+}
+
+}  // namespace flexor::tests
