@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LINE_LIMIT = 1000
 LINES_SHOWN = 15
 # Files that may be longer: tables and vendored headers.
-LONG_FILES = {"python/src/dlpack.h"}
+LONG_FILES = {"third_party/dlpack/dlpack.h"}
 
 
 def tracked(*suffixes: str) -> list[str]:

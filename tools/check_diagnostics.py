@@ -40,12 +40,14 @@ def main() -> int:
         offences.append("diagnostics.def: numbers are not unique and rising")
     names = [name for _, name, _ in table]
     offences += [f"diagnostics.def: the name {name} stands twice" for name in sorted(set(names)) if names.count(name) > 1]
-    raised = set(re.findall(r"\bk[A-Z]\w+", text_of("src", "cli", "python/src")))
+    source = text_of("src", "cli", "python/src")
+    raised = set(re.findall(r"\bk[A-Z]\w+", source)) | set(re.findall(r'"(E\d{4}) ', source))
+    raised |= {f"E{int(number):04d}" for number in re.findall(r"\bDiagnosticId\{(\d+)\}", source)}
     tests = text_of("tests")
     tested = set(re.findall(r"\bE\d{4}\b", tests)) | set(re.findall(r"\bk[A-Z]\w+|\"[A-Z]\w+\"", tests))
     for number, name, _ in table:
         code = f"E{number:04d}"
-        if f"k{name}" not in raised:
+        if not {code, f"k{name}"} & raised:
             offences.append(f"{code} {name}: nobody raises it")
         if not {code, f"k{name}", f'"{name}"'} & tested:
             offences.append(f"{code} {name}: no test names it")

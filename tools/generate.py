@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Writes what the docs take from tables: docs/reference/*.md and the layer table of ARCHITECTURE.md.
+"""Writes what the docs take from tables and programs: docs/reference/*.md, and the parts of other pages that stand between
+`<!-- generated: NAME -->` and `<!-- end -->`: the layers, the figures, the C++ example, the output of explain.
 
     tools/generate.py           writes the files that are out of date
     tools/generate.py --check   writes nothing, names the files that are out of date, exits 1 if there are any
 
-The page of the ops comes from the running registry, through the program flexor_reference of the build folder
-(FLEXOR_BUILD, default build/); `./dev generate` builds it and runs this.
+The page of the ops comes from the running registry and the listing from `flexor explain`, through programs of the build
+folder (FLEXOR_BUILD, default build/); `./dev generate` builds them and runs this.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import check_diagnostics
 import check_layers
+import readme_table
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN = "<!-- generated: {} -->"
@@ -131,12 +133,29 @@ def statistics_page() -> str:
     return "\n".join(parts)
 
 
+def output_of(program: str, *arguments: str) -> str:
+    path = Path(os.environ.get("FLEXOR_BUILD", ROOT / "build")) / program
+    if not path.exists():
+        sys.exit(f"{path} is missing: run ./dev generate, or ./dev check")
+    return subprocess.run([path, *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
 def ops_page() -> str:
-    program = Path(os.environ.get("FLEXOR_BUILD", ROOT / "build")) / "tools" / "flexor_reference"
-    if not program.exists():
-        sys.exit(f"{program} is missing: run ./dev generate, or ./dev check")
-    page = subprocess.run([program], capture_output=True, text=True, check=True).stdout
-    return page.rstrip("\n") + "\n"
+    return output_of("tools/flexor_reference").rstrip("\n") + "\n"
+
+
+def explain_block(steps_only: bool = False) -> str:
+    """The listing, or its first part, without what differs from run to run and from host to host."""
+    text = output_of("bin/flexor", "explain", "examples/add_relu_sum.fasm", "f32[8,129,768]", "f32[8,129,768]")
+    text = re.sub(r"\d+\.\d+ (ms|us|µs|s)\b", r"… \1", text)
+    text = re.sub(r"[\d.]+ (K?i?B) of code", r"… \1 of code", text)
+    if steps_only:
+        text = text.partition("\n\n")[0]
+    return "```\n" + text.rstrip("\n") + "\n```\n"
+
+
+def first_hour_block() -> str:
+    return "```cpp\n" + (ROOT / "tests/link/first_hour.cpp").read_text().partition("\n")[2] + "```\n"
 
 
 def layer_table() -> str:
@@ -157,13 +176,20 @@ def outputs() -> dict[Path, str]:
         ROOT / "docs/reference/options.md": note + options_page(),
         ROOT / "docs/reference/statistics.md": note + statistics_page(),
     }
-    architecture = ROOT / "ARCHITECTURE.md"
-    text = architecture.read_text()
-    begin = BEGIN.format("layers")
-    head, found, rest = text.partition(begin)
-    if not found or END not in rest:
-        sys.exit("ARCHITECTURE.md: no place for the layer table")
-    pages[architecture] = head + begin + "\n" + layer_table() + END + rest.partition(END)[2]
+    for name, part, text in [
+        ("ARCHITECTURE.md", "layers", layer_table()),
+        ("README.md", "steps", explain_block(steps_only=True)),
+        ("README.md", "figures", readme_table.readme_table()),
+        ("docs/rivals.md", "rivals", readme_table.rivals_table()),
+        ("docs/cpp.md", "first_hour", first_hour_block()),
+        ("docs/how-a-call-works.md", "explain", explain_block()),
+    ]:
+        path = ROOT / name
+        begin = BEGIN.format(part)
+        head, found, rest = pages.get(path, path.read_text()).partition(begin)
+        if not found or END not in rest:
+            sys.exit(f"{name}: no place for '{part}'")
+        pages[path] = head + begin + "\n" + text + END + rest.partition(END)[2]
     return pages
 
 

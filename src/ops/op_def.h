@@ -240,7 +240,8 @@ struct ConcatLower {};       // each operand is stored into its slice of the res
 struct ContractionLower {};  // matmul of operands of rank >= 2 (batch dims broadcast)
 struct AttentionLower {};
 struct WriteLower {};  // assign: operand 1, broadcast and converted, is stored into operand 0
-// A kernel written by hand in runtime/kernels, found by "<kernel>" or, for an op with attribute mode, "<kernel>.<mode>".
+// A kernel written by hand in runtime/kernels, found by "<kernel>" or, for an op with attribute mode,
+// "<kernel>.<mode>".
 struct ExternLower {
     std::string_view kernel;  // empty: none, the op runs on the interpreter
 };

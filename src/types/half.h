@@ -49,16 +49,8 @@ constexpr std::uint16_t f16_from_f32(float value) {
     return static_cast<std::uint16_t>(sign | (kept + (rest > half || (rest == half && (kept & 1u)) ? 1u : 0u)));
 }
 
-// Rounds once, where a detour over f32 would round twice: the detour rounds to odd, which keeps the sticky bit.
-constexpr float f32_from_f64_to_odd(double value) {
-    const auto rounded = static_cast<float>(value);
-    if (static_cast<double>(rounded) == value || value != value) return rounded;
-    auto bits = std::bit_cast<std::uint32_t>(rounded);
-    const bool away = (static_cast<double>(rounded) > value) == (value > 0);
-    if (away) --bits;  // towards zero; infinity becomes the largest finite number
-    return std::bit_cast<float>(bits | 1u);
-}
-constexpr std::uint16_t bf16_from_f64(double value) { return bf16_from_f32(f32_from_f64_to_odd(value)); }
-constexpr std::uint16_t f16_from_f64(double value) { return f16_from_f32(f32_from_f64_to_odd(value)); }
+// By way of float, as torch does: twice rounded where the float lies on a tie.
+constexpr std::uint16_t bf16_from_f64(double value) { return bf16_from_f32(static_cast<float>(value)); }
+constexpr std::uint16_t f16_from_f64(double value) { return f16_from_f32(static_cast<float>(value)); }
 
 }  // namespace flexor::types

@@ -42,7 +42,21 @@ void raise_named(const char* exception, const char* format, ...) {
     va_end(arguments);
     PyObject* module = errors_module();
     PyObject* type = module != nullptr ? PyObject_GetAttrString(module, exception) : nullptr;
-    if (type != nullptr && text != nullptr) PyErr_SetObject(type, text);
+    PyObject* raised = type != nullptr && text != nullptr ? PyObject_CallOneArg(type, text) : nullptr;
+    if (raised != nullptr) {
+        // The text begins with the number: "E0704 ...".
+        const int number = std::atoi(format + 1);
+        const Diagnostic diagnostic{DiagnosticId{static_cast<std::uint16_t>(number)}};
+        PyObject* code = PyUnicode_FromString(diagnostic.code().c_str());
+        PyObject* name = PyUnicode_FromString(std::string(diagnostic.name()).c_str());
+        if (code != nullptr && name != nullptr && PyObject_SetAttrString(raised, "code", code) == 0 &&
+            PyObject_SetAttrString(raised, "name", name) == 0) {
+            PyErr_SetObject(type, raised);
+        }
+        Py_XDECREF(code);
+        Py_XDECREF(name);
+        Py_DECREF(raised);
+    }
     Py_XDECREF(type);
     Py_XDECREF(text);
 }

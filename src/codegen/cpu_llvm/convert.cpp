@@ -51,17 +51,6 @@ Value f16_from_f32(Ir& ir, Value x) {
     return ir.trunc(ir.bit_or(result, sign), ir.i16());
 }
 
-// Rounds to odd, so that a second rounding to a shorter type is the only one that shows.
-Value f32_from_f64_to_odd(Ir& ir, Value x) {
-    Value rounded = ir.fptrunc(x, ir.f32());
-    Value back = ir.fpext(rounded, ir.f64());
-    Value inexact = ir.fcmp(LLVMRealONE, back, x);
-    Value away = ir.fcmp(LLVMRealOGT, ir.fabs(back), ir.fabs(x));
-    Value bits = ir.to_bits(rounded);
-    Value odd = ir.bit_or(ir.select(away, ir.sub(bits, 1), bits), 1);
-    return ir.bitcast(ir.select(inexact, odd, bits), Ir::type_of(rounded));
-}
-
 Value float_from_half(Ir& ir, Value v, DType from) {
     return from == DType::kF16 ? f32_from_f16(ir, v) : f32_from_bf16(ir, v);
 }
@@ -108,10 +97,7 @@ Value convert(Ir& ir, Value v, DType from, DType to) {
         from = DType::kF32;
         if (from == to) return v;
     }
-    if (is_half(to)) {
-        Value single = from == DType::kF64 ? f32_from_f64_to_odd(ir, v) : convert(ir, v, from, DType::kF32);
-        return half_from_float(ir, single, to);
-    }
+    if (is_half(to)) return half_from_float(ir, convert(ir, v, from, DType::kF32), to);  // doubles too, as torch
     const Type target = register_type(ir, to);
     if (is_floating(from)) {
         if (to == DType::kF64) return ir.fpext(v, target);

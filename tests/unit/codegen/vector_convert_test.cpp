@@ -105,7 +105,7 @@ TEST(Convert, FloatFromHalvesEveryPattern) {
     }
 }
 
-TEST(Convert, HalvesFromDoubleRoundOnce) {
+TEST(Convert, HalvesFromDoubleGoThroughFloat) {
     std::mt19937_64 random(3);
     std::vector<double> in;
     for (std::uint32_t h = 0; h < 65536; ++h) {
@@ -113,7 +113,7 @@ TEST(Convert, HalvesFromDoubleRoundOnce) {
         const double b = types::f32_from_bf16(static_cast<std::uint16_t>(h + 1));
         const double tie = (a + b) / 2;
         in.push_back(tie);
-        in.push_back(std::nextafter(tie, INFINITY));  // a detour over float would round this to the tie
+        in.push_back(std::nextafter(tie, INFINITY));  // float rounds this to the tie
         in.push_back(std::nextafter(tie, -INFINITY));
         const double c = types::f32_from_f16(static_cast<std::uint16_t>(h));
         const double d = types::f32_from_f16(static_cast<std::uint16_t>(h + 1));

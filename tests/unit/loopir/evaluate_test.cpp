@@ -200,8 +200,8 @@ TEST(Evaluate, Casts) {
               (std::vector<std::uint16_t>{0x3F80, 0x3F82, 0x7F80}));
     EXPECT_EQ((cast<float, std::uint16_t>("f32", "f16", {1 + 0x1p-11f, 65520.0f, 0x1p-25f, 0x1.8p-25f})),
               (std::vector<std::uint16_t>{0x3C00, 0x7C00, 0, 1}));
-    EXPECT_EQ((cast<double, std::uint16_t>("f64", "bf16", {1 + 0x1p-8 + 0x1p-40})),
-              (std::vector<std::uint16_t>{0x3F81}));
+    EXPECT_EQ((cast<double, std::uint16_t>("f64", "bf16", {1 + 0x1p-8 + 0x1p-40, 1 + 0x1p-8 + 0x1p-20})),
+              (std::vector<std::uint16_t>{0x3F80, 0x3F81}));  // by way of f32, as torch
     EXPECT_EQ((cast<std::uint8_t, std::int32_t>("bool", "i32", {2, 0})), (std::vector<std::int32_t>{1, 0}));
 }
 

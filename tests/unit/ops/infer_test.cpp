@@ -120,6 +120,17 @@ struct Symbolic {
 };
 TensorType f32(std::vector<Dim> sizes) { return types::contiguous_type(DType::kF32, std::move(sizes)); }
 
+TEST(Symbolic, OperandsLieOnOneDevice) {
+    Symbolic s;
+    const Dim n = s.symbol("N", 8);
+    TensorType there = f32({n});
+    there.device = {DeviceKind::kCuda, 0};
+    const auto refused = s.run("add", {f32({n}), there});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().id(), DiagnosticId::kDeviceMismatch);
+    EXPECT_TRUE(s.run("add", {there, f32({})})) << "a tensor of rank 0 joins any device";
+}
+
 TEST(Symbolic, EqualSymbolsNeedNothing) {
     Symbolic s;
     const Dim b = s.symbol("B", 8), n = s.symbol("S", 17);
