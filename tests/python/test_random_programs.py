@@ -12,6 +12,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is the oracle")
 flexor = pytest.importorskip("flexor", reason="the engine is not built")
 
+import random_generator  # noqa: E402
 import random_programs as programs  # noqa: E402
 from oracle import seen_strides  # noqa: E402
 
@@ -98,7 +99,7 @@ def run_once(session, module, program, sizes, seed):
 
 
 def check_program(seed, sessions):
-    program = programs.generate(seed)
+    program = random_generator.generate(seed)
     if program is None:
         return False
     module = programs.Writer(flexor, program).module()
