@@ -18,12 +18,15 @@ using types::Truth;
 // One operand as the layout rule sees it: strides along the result's axes, 0 where it is broadcast.
 using AxisStrides = std::vector<Dim>;
 
-AxisStrides align(const ShapeEnv& env, const TensorType& type, const std::vector<Dim>& sizes) {
+// Whether an axis is broadcast changes the order of the result's axes, so it is decided, not only looked up.
+AxisStrides align(ShapeContext& context, const TensorType& type, const std::vector<Dim>& sizes) {
     AxisStrides strides(sizes.size(), Dim(0));
     const std::size_t skip = sizes.size() - type.sizes.size();
     for (std::size_t axis = 0; axis < type.sizes.size(); ++axis) {
-        const bool broadcast =
-            env.eq(type.sizes[axis], 1) == Truth::kTrue && env.eq(sizes[skip + axis], 1) != Truth::kTrue;
+        const Dim& size = type.sizes[axis];
+        const Dim& result = sizes[skip + axis];
+        const bool broadcast = context.env().eq(size, result) != Truth::kTrue && context.decide_eq(size, 1) &&
+                               !context.decide_eq(result, 1);
         if (!broadcast) strides[skip + axis] = type.strides[axis];
     }
     return strides;
@@ -58,7 +61,7 @@ std::vector<Dim> dense_strides(ShapeContext& context, const std::vector<const Te
     const std::size_t rank = sizes.size();
     if (row_major || rank < 2) return types::contiguous_strides(sizes);
     std::vector<AxisStrides> aligned;
-    for (const TensorType* type : operands) aligned.push_back(align(context.env(), *type, sizes));
+    for (const TensorType* type : operands) aligned.push_back(align(context, *type, sizes));
     std::vector<std::size_t> order(rank);  // innermost first
     std::iota(order.rbegin(), order.rend(), std::size_t{0});
     for (std::size_t i = 1; i < rank; ++i) {
