@@ -18,15 +18,15 @@ using types::Truth;
 // One operand as the layout rule sees it: strides along the result's axes, 0 where it is broadcast.
 using AxisStrides = std::vector<Dim>;
 
-// Whether an axis is broadcast changes the order of the result's axes, so it is decided, not only looked up.
+// Whether an axis is broadcast can change the order of the result's axes, and no answer is safe: it is settled.
 AxisStrides align(ShapeContext& context, const TensorType& type, const std::vector<Dim>& sizes) {
     AxisStrides strides(sizes.size(), Dim(0));
     const std::size_t skip = sizes.size() - type.sizes.size();
     for (std::size_t axis = 0; axis < type.sizes.size(); ++axis) {
         const Dim& size = type.sizes[axis];
         const Dim& result = sizes[skip + axis];
-        const bool broadcast = context.env().eq(size, result) != Truth::kTrue && context.decide_eq(size, 1) &&
-                               !context.decide_eq(result, 1);
+        const bool broadcast = context.env().eq(size, result) != Truth::kTrue && context.settle_eq(size, 1) &&
+                               !context.settle_eq(result, 1);
         if (!broadcast) strides[skip + axis] = type.strides[axis];
     }
     return strides;
