@@ -18,15 +18,19 @@ using types::Truth;
 // One operand as the layout rule sees it: strides along the result's axes, 0 where it is broadcast.
 using AxisStrides = std::vector<Dim>;
 
-// Whether an axis is broadcast can change the order of the result's axes, and no answer is safe: it is settled.
+// Whether a dim is 1. The order of the result's axes hangs on it, so no answer is safe where the call at hand has one.
+bool is_one(ShapeContext& context, const Dim& dim) {
+    return context.env().hint(dim) ? context.settle_eq(dim, 1) : context.decide_eq(dim, 1);
+}
+
 AxisStrides align(ShapeContext& context, const TensorType& type, const std::vector<Dim>& sizes) {
     AxisStrides strides(sizes.size(), Dim(0));
     const std::size_t skip = sizes.size() - type.sizes.size();
     for (std::size_t axis = 0; axis < type.sizes.size(); ++axis) {
         const Dim& size = type.sizes[axis];
         const Dim& result = sizes[skip + axis];
-        const bool broadcast = context.env().eq(size, result) != Truth::kTrue && context.settle_eq(size, 1) &&
-                               !context.settle_eq(result, 1);
+        const bool broadcast =
+            context.env().eq(size, result) != Truth::kTrue && is_one(context, size) && !is_one(context, result);
         if (!broadcast) strides[skip + axis] = type.strides[axis];
     }
     return strides;
@@ -47,7 +51,8 @@ int compare_axes(ShapeContext& context, const std::vector<AxisStrides>& operands
         }
         if (env.le(a, b) == Truth::kTrue) return -1;
         if (env.le(b, a) == Truth::kTrue) return 1;
-        return context.decide_le(b, a) ? 1 : -1;
+        const bool hinted = env.hint(a) && env.hint(b);
+        return (hinted ? context.settle_le(b, a) : context.decide_le(b, a)) ? 1 : -1;
     }
     return 0;
 }

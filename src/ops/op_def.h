@@ -101,8 +101,8 @@ struct Requirement {
 //             by the hints of the call at hand, recorded as a guard and assumed in the environment; without a hint, or
 //             when guards are not allowed, the answer is false and nothing is recorded, so false must be the safe
 //             answer.
-//  settle_eq  as decide_eq where no answer is safe (the rank of the result depends on it): the answer is recorded as a
-//             guard in every case; without a hint it is false.
+//  settle_*   as decide_* where no answer is safe (the rank or the layout of the result depends on it): the answer is
+//             recorded as a guard in every case; without a hint it is false.
 class ShapeContext {
 public:
     ShapeContext(std::span<const ArgType> args, const Attrs& attrs, ShapeEnv& env,
@@ -122,6 +122,7 @@ public:
     bool decide_eq(const Dim& a, const Dim& b);
     bool decide_le(const Dim& a, const Dim& b);
     bool settle_eq(const Dim& a, const Dim& b);
+    bool settle_le(const Dim& a, const Dim& b);
     // Result dim of a broadcast pair; requires a == b or one of them 1. Equal by hint: proposes the guard a == b (one
     // family for the common case); when guards are not allowed (they failed before) the result is the broadcast
     // expression and strides become run-time values.

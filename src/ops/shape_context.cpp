@@ -103,6 +103,7 @@ bool ShapeContext::decide(Relation relation, const Dim& a, const Dim& b, bool mu
 bool ShapeContext::decide_eq(const Dim& a, const Dim& b) { return decide(Relation::kEq, a, b, false); }
 bool ShapeContext::decide_le(const Dim& a, const Dim& b) { return decide(Relation::kLe, a, b, false); }
 bool ShapeContext::settle_eq(const Dim& a, const Dim& b) { return decide(Relation::kEq, a, b, true); }
+bool ShapeContext::settle_le(const Dim& a, const Dim& b) { return decide(Relation::kLe, a, b, true); }
 
 bool ShapeContext::broadcast(const Dim& a, const Dim& b, int constraint, Dim* out) {
     if (env_.eq(a, b) == Truth::kTrue) {
