@@ -7,7 +7,7 @@ LENGTHS = (33, 64, 100, 128, 177, 256)
 
 
 def lower_bound_bytes(batch, length, dim=programs.DIM, ffn=4 * programs.DIM):
-    """Largest sum of live intermediates over the layer's fused steps: input and output belong to the caller.
+    """Maximum over the layer's fused steps of the bytes of live intermediates; input and output belong to the caller.
 
     Steps in order with what each writes (in floats per token): values live from the step that writes them to
     their last reader.
@@ -27,17 +27,10 @@ def lower_bound_bytes(batch, length, dim=programs.DIM, ffn=4 * programs.DIM):
         name: max((i for i, (_, _, reads) in enumerate(steps) if name in reads), default=i)
         for i, (name, _, _) in enumerate(steps)
     }
-    # A row-wise step may write over a value that dies in it and has the same size; summed2 may stand in the
-    # caller's output.
-    in_place = {("summed1", "y")}
-    caller = {"summed2", "out"}
+    # The last result is the caller's memory; a step's operands and what it writes are live together.
     worst = 0
-    for i, (name, _, reads) in enumerate(steps):
-        live = {n for j, (n, _, _) in enumerate(steps) if j <= i <= last[n] and n not in caller}
-        for read in reads:
-            if (read, name) in in_place:
-                live.discard(read)
-        worst = max(worst, sum(sizes[n] for n in live))
+    for i in range(len(steps)):
+        worst = max(worst, sum(sizes[name] for j, (name, _, _) in enumerate(steps) if j <= i <= last[name]))
     return worst * batch * length * 4
 
 

@@ -267,6 +267,13 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
         if (!usable) return refuse("op '" + site.op + "' takes a value of another kind");
     }
 
+    if (op->effects.value == ops::Effects::kWritesFirst && !values.empty() && values[0]->kind == Kind::kReg) {
+        const Reg root = program_.registers[values[0]->reg].root;
+        for (const auto& [index, reg] : weights_) {
+            if (reg == root) return refuse("a write to a weight of the module");
+        }
+    }
+
     const std::size_t mark = block().insts.size();
     Inst inst;
     inst.op = op;

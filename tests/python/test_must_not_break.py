@@ -224,3 +224,20 @@ def test_explain_tells_the_five_steps(session):
     text = session.explain(add_module(), *GOOD)
     for word in ("load", "symbol", "guard", "special", "generat"):
         assert word in text.lower()
+
+
+@pytest.mark.parametrize("view", [False, True])
+def test_a_weight_cannot_be_written(view):
+    array = np.ones((4, 8), np.float32)
+    b = flexor.Builder()
+    w = b.weight("w", array)
+    f = b.function("main", inputs=[("x", "float32", [4, 8])])
+    target = f.weight(w)
+    if view:
+        target = target.permute([1, 0]).permute([1, 0])
+    f.output(f.op("add_", target, f.inputs[0]))
+    module = b.build()
+    with pytest.raises(flexor.ModuleError, match="E0117") as caught:
+        module(array)
+    assert "weight w" in str(caught.value)
+    assert (array == 1).all()
