@@ -102,7 +102,7 @@ public:
     }
     Make make;
     std::atomic<int> count{0};
-    bool last_generalise = false;
+    std::atomic<bool> last_generalise{false};
 };
 
 class EngineTest : public testing::Test {
@@ -255,6 +255,38 @@ TEST_F(EngineTest, OneCompilationWhenThreadsMissTogether) {
     }
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(compiler_.count, 1);
+}
+
+TEST_F(EngineTest, ThreadsRunWhileEntriesComeAndGo) {
+    load(kDouble);
+    EngineOptions options;
+    options.exact_only = true;
+    options.entry_capacity = 3;
+    options.exact_capacity = 4;
+    start(options);
+    compiler_.make = [](const CompileRequest& request) -> Expected<Executable> {
+        Executable e;
+        fill_doubling(e);
+        e.guard_frame.insts = {{FrameOp::kConst, 3, 0, 0, request.frame[0]}};
+        e.guards = {{ops::Relation::kEq, 0, 3}};
+        e.guard_texts = {"N"};
+        return e;
+    };
+    std::vector<std::thread> threads;
+    for (std::size_t t = 0; t < 3; ++t) {
+        threads.emplace_back([&, t] {
+            for (std::size_t i = 0; i < 200; ++i) {
+                const std::size_t n = 1 + (i * (t + 1)) % 7;
+                const auto results = run({floats(std::vector<float>(n, 1.0f))});
+                ASSERT_TRUE(results);
+                EXPECT_EQ(values_of((*results)[0]), std::vector<float>(n, 2.0f));
+                if (t == 0 && i % 50 == 0) engine_->clear();
+                if (t == 1 && i % 20 == 0) telemetry_.snapshot();
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(telemetry_.snapshot().calls, 600u);
 }
 
 TEST_F(EngineTest, WhatCannotBeCompiledIsInterpretedOnceAndRemembered) {
