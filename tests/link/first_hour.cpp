@@ -31,7 +31,8 @@ int main() {
         if (!results) return fail(results.error());
         if ((*results)[0].tensor().data_as<float>()[0] != 8.0f) return 1;
     }
-    if (session.stats().compilations != 1) return 1;  // one serves all hundred
+    // One compilation serves all hundred.
+    if (flexor::Session::has_code_generator() && session.stats().compilations != 1) return 1;
 
     // A refusal is a value, not an exception.
     const auto refused = session.run(*module, {1.0});

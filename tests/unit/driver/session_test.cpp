@@ -485,7 +485,7 @@ TEST_P(SessionTest, FrozenDimsMakeOneVersionPerValue) {
             EXPECT_EQ(values_of((*result)[0]), std::vector<float>(static_cast<std::size_t>(b), static_cast<float>(s)));
         }
     }
-    if (GetParam() != 0) {
+    if (GetParam() == 2 || (GetParam() == 1 && Session::has_code_generator())) {
         EXPECT_EQ(session_.stats().compilations, 4u);
     }
 }
@@ -519,6 +519,7 @@ TEST_P(SessionTest, SteadyStateAllocatesOnlyOutputs) {
 }
 
 TEST_P(SessionTest, PrepareLeavesNothingToCompile) {
+    if (GetParam() == 1 && !Session::has_code_generator()) GTEST_SKIP() << "needs the code generator";
     const Module module = module_from(R"(
 .symbol S in 1..64
 .func main(x: f32[S, 16]) -> 1
