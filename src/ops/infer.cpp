@@ -18,19 +18,15 @@ using types::Truth;
 // One operand as the layout rule sees it: strides along the result's axes, 0 where it is broadcast.
 using AxisStrides = std::vector<Dim>;
 
-// Whether a dim is 1. The order of the result's axes hangs on it, so no answer is safe where the call at hand has one.
-bool is_one(ShapeContext& context, const Dim& dim) {
-    return context.env().hint(dim) ? context.settle_eq(dim, 1) : context.decide_eq(dim, 1);
-}
-
+// Whether an axis is broadcast can change the order of the result's axes.
 AxisStrides align(ShapeContext& context, const TensorType& type, const std::vector<Dim>& sizes) {
     AxisStrides strides(sizes.size(), Dim(0));
     const std::size_t skip = sizes.size() - type.sizes.size();
     for (std::size_t axis = 0; axis < type.sizes.size(); ++axis) {
         const Dim& size = type.sizes[axis];
         const Dim& result = sizes[skip + axis];
-        const bool broadcast =
-            context.env().eq(size, result) != Truth::kTrue && is_one(context, size) && !is_one(context, result);
+        const bool broadcast = context.env().eq(size, result) != Truth::kTrue && context.layout_eq(size, 1) &&
+                               !context.layout_eq(result, 1);
         if (!broadcast) strides[skip + axis] = type.strides[axis];
     }
     return strides;
@@ -51,8 +47,7 @@ int compare_axes(ShapeContext& context, const std::vector<AxisStrides>& operands
         }
         if (env.le(a, b) == Truth::kTrue) return -1;
         if (env.le(b, a) == Truth::kTrue) return 1;
-        const bool hinted = env.hint(a) && env.hint(b);
-        return (hinted ? context.settle_le(b, a) : context.decide_le(b, a)) ? 1 : -1;
+        return context.layout_le(b, a) ? 1 : -1;
     }
     return 0;
 }
@@ -216,7 +211,8 @@ Device result_device(std::span<const ArgType> args) {
 }  // namespace
 
 Expected<Inferred> infer(const OpDef& op, std::span<const ArgType> args, const Attrs& attrs, ShapeEnv& env,
-                         std::vector<Requirement>& requirements, types::Promotion promotion, bool allow_guards) {
+                         std::vector<Requirement>& requirements, types::Promotion promotion, bool allow_guards,
+                         bool settle_layout) {
     FLEXOR_TRY(check_operands(op, args));
     auto dtypes = op.dtype.value(args, attrs, promotion);
     if (!dtypes) {
@@ -233,7 +229,7 @@ Expected<Inferred> infer(const OpDef& op, std::span<const ArgType> args, const A
         return error;
     }
 
-    ShapeContext context(args, attrs, env, requirements, allow_guards);
+    ShapeContext context(args, attrs, env, requirements, allow_guards, settle_layout);
     std::vector<ShapeResult> shapes;
     if (!op.shape.value(context, shapes)) return constraint_failed(op, context, env);
 

@@ -95,21 +95,21 @@ bool view_strides(ShapeContext& context, const TensorType& x, const std::vector<
             // The axis outside continues this chunk if its stride says so, or if it is no axis at all.
             const Dim& outer_stride = x.strides[at(axis - 1)];
             const Dim& outer_size = x.sizes[at(axis - 1)];
-            if (env.eq(outer_size, 1) == Truth::kTrue || context.decide_eq(outer_stride, chunk * base) ||
-                context.decide_eq(outer_size, 1)) {
+            if (env.eq(outer_size, 1) == Truth::kTrue || context.layout_eq(outer_stride, chunk * base) ||
+                context.layout_eq(outer_size, 1)) {
                 continue;
             }
         }
         while (view >= 0) {
-            const bool full = env.eq(view_chunk, chunk) == Truth::kTrue || context.decide_le(chunk, view_chunk);
+            const bool full = env.eq(view_chunk, chunk) == Truth::kTrue || context.layout_le(chunk, view_chunk);
             if (full && env.eq(sizes[at(view)], 1) != Truth::kTrue) {
-                if (!context.decide_eq(sizes[at(view)], 1)) break;
+                if (!context.layout_eq(sizes[at(view)], 1)) break;
             }
             strides[at(view)] = view_chunk * base;
             view_chunk = view_chunk * sizes[at(view)];
             --view;
         }
-        if (env.eq(view_chunk, chunk) != Truth::kTrue && !context.decide_eq(view_chunk, chunk)) return false;
+        if (env.eq(view_chunk, chunk) != Truth::kTrue && !context.layout_eq(view_chunk, chunk)) return false;
         if (axis > 0) {
             base = x.strides[at(axis - 1)];
             chunk = 1;
@@ -158,7 +158,7 @@ bool contiguous_shape(ShapeContext& context, Results& results) {
     for (int axis = x.rank() - 1; axis >= 0 && row_major && !proven; --axis) {
         const Dim& size = x.sizes[at(axis)];
         if (context.env().eq(size, 1) == Truth::kTrue) continue;
-        row_major = context.decide_eq(x.strides[at(axis)], expected) || context.decide_eq(size, 1);
+        row_major = context.layout_eq(x.strides[at(axis)], expected) || context.layout_eq(size, 1);
         expected = expected * size;
     }
     results.push_back(row_major ? view_result(x.sizes, x.strides) : rules::fresh_result(x.sizes));

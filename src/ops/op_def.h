@@ -101,13 +101,20 @@ struct Requirement {
 //             by the hints of the call at hand, recorded as a guard and assumed in the environment; without a hint, or
 //             when guards are not allowed, the answer is false and nothing is recorded, so false must be the safe
 //             answer.
-//  settle_*   as decide_* where no answer is safe (the rank or the layout of the result depends on it): the answer is
-//             recorded as a guard in every case; without a hint it is false.
+//  settle_eq  as decide_eq where no answer is safe (the rank of the result depends on it): the answer is recorded as a
+//             guard in every case; without a hint it is false.
+//  layout_*   asks what the strides of the result depend on, or whether it is a view: a guard also where other guards
+//             are not allowed, if the caller can keep guards at all (settle_layout); else as decide_*.
 class ShapeContext {
 public:
     ShapeContext(std::span<const ArgType> args, const Attrs& attrs, ShapeEnv& env,
-                 std::vector<Requirement>& requirements, bool allow_guards)
-        : args_(args), attrs_(attrs), env_(env), requirements_(requirements), allow_guards_(allow_guards) {}
+                 std::vector<Requirement>& requirements, bool allow_guards, bool settle_layout)
+        : args_(args),
+          attrs_(attrs),
+          env_(env),
+          requirements_(requirements),
+          allow_guards_(allow_guards),
+          settle_layout_(settle_layout) {}
 
     std::span<const ArgType> args() const { return args_; }
     const TensorType& type(std::size_t i) const { return args_[i].type; }
@@ -122,7 +129,8 @@ public:
     bool decide_eq(const Dim& a, const Dim& b);
     bool decide_le(const Dim& a, const Dim& b);
     bool settle_eq(const Dim& a, const Dim& b);
-    bool settle_le(const Dim& a, const Dim& b);
+    bool layout_eq(const Dim& a, const Dim& b);
+    bool layout_le(const Dim& a, const Dim& b);
     // Result dim of a broadcast pair; requires a == b or one of them 1. Equal by hint: proposes the guard a == b (one
     // family for the common case); when guards are not allowed (they failed before) the result is the broadcast
     // expression and strides become run-time values.
@@ -135,12 +143,14 @@ public:
 private:
     bool require(Relation relation, const Dim& a, const Dim& b, int constraint, bool or_one);
     bool decide(Relation relation, const Dim& a, const Dim& b, bool must);
+    bool decide_layout(Relation relation, const Dim& a, const Dim& b);
 
     std::span<const ArgType> args_;
     const Attrs& attrs_;
     ShapeEnv& env_;
     std::vector<Requirement>& requirements_;
     bool allow_guards_;
+    bool settle_layout_;
     int failed_ = 0;
     Requirement failure_{};
 };
@@ -332,6 +342,7 @@ struct Inferred {
 // Runs dtype and shape rule, then the layout rule (result strides). Attributes must be free of OperandRef. On failure
 // the diagnostic names op, operand, constraint Cn, found against expected with symbolic and hinted shape.
 Expected<Inferred> infer(const OpDef& op, std::span<const ArgType> args, const Attrs& attrs, ShapeEnv& env,
-                         std::vector<Requirement>& requirements, types::Promotion promotion, bool allow_guards);
+                         std::vector<Requirement>& requirements, types::Promotion promotion, bool allow_guards,
+                         bool settle_layout = false);
 
 }  // namespace flexor::ops

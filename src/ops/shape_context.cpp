@@ -103,7 +103,11 @@ bool ShapeContext::decide(Relation relation, const Dim& a, const Dim& b, bool mu
 bool ShapeContext::decide_eq(const Dim& a, const Dim& b) { return decide(Relation::kEq, a, b, false); }
 bool ShapeContext::decide_le(const Dim& a, const Dim& b) { return decide(Relation::kLe, a, b, false); }
 bool ShapeContext::settle_eq(const Dim& a, const Dim& b) { return decide(Relation::kEq, a, b, true); }
-bool ShapeContext::settle_le(const Dim& a, const Dim& b) { return decide(Relation::kLe, a, b, true); }
+bool ShapeContext::layout_eq(const Dim& a, const Dim& b) { return decide_layout(Relation::kEq, a, b); }
+bool ShapeContext::layout_le(const Dim& a, const Dim& b) { return decide_layout(Relation::kLe, a, b); }
+bool ShapeContext::decide_layout(Relation relation, const Dim& a, const Dim& b) {
+    return decide(relation, a, b, settle_layout_ && env_.hint(a) && env_.hint(b));
+}
 
 bool ShapeContext::broadcast(const Dim& a, const Dim& b, int constraint, Dim* out) {
     if (env_.eq(a, b) == Truth::kTrue) {

@@ -301,12 +301,12 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
     // A proposed guard is a fact in the environment at once; a guard that cannot be kept takes its fact along.
     const types::ShapeEnv before = program_.env;
     std::vector<ops::Requirement> requirements;
-    const auto run = [&](bool guards) {
+    const auto run = [&](bool guards, bool layout_guards) {
         requirements.clear();
-        return ops::infer(*op, args, inst.attrs, program_.env, requirements, module_.promotion, guards);
+        return ops::infer(*op, args, inst.attrs, program_.env, requirements, module_.promotion, guards, layout_guards);
     };
     const bool guards_wanted = !region_.generalise || region_.exact_only;
-    auto inferred = run(guards_wanted);
+    auto inferred = run(guards_wanted, true);
     const auto guardable = [&] {
         for (const ops::Requirement& r : requirements) {
             if (r.kind == ops::Requirement::Kind::kGuard && (!entry_only(r.a) || !entry_only(r.b))) return false;
@@ -315,7 +315,7 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
     };
     if (inferred && !guardable()) {
         program_.env = before;
-        inferred = run(false);
+        inferred = run(false, false);
     }
     if (!inferred || !guardable()) {
         // The interpreter raises it, with concrete shapes, if the run gets here.
