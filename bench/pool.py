@@ -36,9 +36,10 @@ class Worker:
     def _answer(self):
         line = self.process.stdout.readline()
         if not line:
-            self.process.wait()
+            code = self.process.wait()
             last = self.log.read_text().strip().splitlines()[-1:] or ["no output"]
-            raise EngineError(f"{self.engine}: {last[0]}")
+            how = f"killed by signal {-code}" if code < 0 else f"ended with code {code}"
+            raise EngineError(f"{self.engine}: {how}: {last[0]}")
         answer = json.loads(line)
         if "error" in answer:
             raise EngineError(f"{self.engine}: {answer['error']}")
@@ -55,7 +56,10 @@ class Worker:
         return answer
 
     def close(self):
-        self.process.stdin.close()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass  # it ended first; a request was still in the pipe
         self.process.wait()
 
 

@@ -55,13 +55,15 @@ class Worker:
         return {"s": samples}
 
     def each(self, request):
-        """Per shape, in order: the first run and then `repeat` more, [[first, again, ...], ...]. Inputs are
-        made outside the clock."""
+        """Per shape, in order: the first run and then `repeat` more, [[first, again, ...], ...].
+
+        Every run has inputs of its own, made outside the clock: no run finds them in a nearer cache than another.
+        """
         out = []
         for shape in request["shapes"]:
-            call, arguments = self.engine.bind(request["program"], programs.inputs(request["program"], shape))
             times = []
             for _ in range(1 + request.get("repeat", 0)):
+                call, arguments = self.engine.bind(request["program"], programs.inputs(request["program"], shape))
                 start = time.perf_counter()
                 call(*arguments)
                 times.append(time.perf_counter() - start)

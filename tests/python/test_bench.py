@@ -109,6 +109,15 @@ def test_a_worker_answers_errors_and_lives_on():
         assert answer["result"] == [3.0]
 
 
+def test_an_engine_that_is_killed_leaves_the_pool_with_its_signal():
+    notes = []
+    with Pool(["numpy"], notes.append) as pool:
+        pool.workers["numpy"].process.kill()
+        assert pool.ask_all("build", program="tiny") == {}
+        assert "numpy" not in pool
+    assert "signal 9" in notes[0]
+
+
 def test_an_engine_that_cannot_start_leaves_a_note():
     notes = []
     with Pool(["no-such-engine"], notes.append) as pool:
@@ -124,8 +133,12 @@ def test_a_worker_that_waits_uses_no_cpu():
         def ticks():
             return sum(map(int, stat.read_text().rsplit(")", 1)[1].split()[11:13]))
 
-        before = ticks()
-        time.sleep(0.5)
-        assert ticks() - before <= 1
+        def used_while_waiting():
+            before = ticks()
+            time.sleep(0.5)
+            return ticks() - before
+
+        # The first rounds may still see the worker start; one that spins uses every round.
+        assert any(used_while_waiting() <= 1 for _ in range(10))
     finally:
         worker.close()
