@@ -42,7 +42,7 @@ private:
     void lower_check(const Inst& inst);
     void lower_read(const Inst& inst);
     void lower_guards();
-    void place_buffers(std::size_t index);
+    void place_buffers();
     void lower_terminator(const specialised::Block& block);
 
     FrameProgram& frame();  // where sizes needed from here on are computed
@@ -300,7 +300,7 @@ bool Lowerer::depends_on_reads(const Dim& d) const {
 }
 
 // Decides for every stored root of the block whether it lies in the arena or is allocated.
-void Lowerer::place_buffers(std::size_t index) {
+void Lowerer::place_buffers() {
     std::map<Reg, std::pair<std::size_t, std::size_t>> life;  // positions in the order
     const auto use = [&](Reg reg, std::size_t at) {
         if (reg == kNoReg) return;
@@ -382,7 +382,6 @@ void Lowerer::place_buffers(std::size_t index) {
         block().arena.push_back(planned);
     }
     block().arena_bytes = value(plan.total);
-    (void)index;
 }
 
 std::string Lowerer::kernel_name(const Unit& unit) const {
@@ -650,7 +649,7 @@ Expected<void> Lowerer::lower_block(std::size_t index) {
     if (!units) return std::move(units).error();
     units_ = std::move(*units);
     grouper_ = &grouper;
-    place_buffers(index);
+    place_buffers();
     for (std::size_t at = 0; at < units_.order.size(); ++at) FLEXOR_TRY(lower_unit(units_.units[units_.order[at]], at));
     lower_terminator(source());
     std::set<std::int32_t> pcs;

@@ -65,7 +65,6 @@ public:
                                Form form) const;  // space dim per axis of a member's result, -1 where it is 1
 
 private:
-    bool is_virtual(Reg root) const { return out_.member_of[root].has_value(); }
     std::optional<Form> form_of(const Unit& unit, const std::vector<Dim>& sizes) const;
     bool reads_fit(std::size_t unit, Form form, const Inst& inst, const std::vector<Dim>& shape) const;
     bool join(std::size_t unit, std::size_t index);
@@ -87,7 +86,6 @@ private:
     bool fuse_;
     BlockUnits out_;
     int epoch_ = 0;
-    std::vector<Reg> parameters_;
 };
 
 // Shape that a member's kernel walks: the operand's for a reduce and a reshaping copy, the destination's for a write,

@@ -110,7 +110,6 @@ private:
     Inst& emit(Inst inst, std::int32_t pc);
     Reg new_register(ops::ArgType type, Reg root = kNoReg);
     void require(const ops::Requirement& requirement, const ops::OpDef* op, std::int32_t pc);
-    std::string expect_symbol_dims(const Dim& d) const;
 
     // scalars.cpp
     bool scalar(bytecode::ScalarOperator op, State& state);
