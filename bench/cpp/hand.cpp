@@ -1,6 +1,6 @@
 // Hand-written kernels and machine floors: what this CPU can do on the bench's streaming programs.
 //
-// Everything is written with 16-wide vector types, so that any target the compiler knows runs it. Two threads at most:
+// Everything is written with vector types as wide as the target's registers. Two threads at most:
 // a helper thread spins for a short time after each call, then sleeps, as the engines' own pools do.
 // All arrays are dense float32; `rows` x `width`, width a multiple of 64.
 
@@ -15,9 +15,15 @@
 
 namespace {
 
-using Vec = float __attribute__((vector_size(64), aligned(4)));
-using Int = int32_t __attribute__((vector_size(64)));
+#if defined(__AVX512F__)
 constexpr long kLanes = 16;
+#elif defined(__AVX2__)
+constexpr long kLanes = 8;
+#else
+constexpr long kLanes = 4;
+#endif
+using Vec = float __attribute__((vector_size(4 * kLanes), aligned(4)));
+using Int = int32_t __attribute__((vector_size(4 * kLanes)));
 
 void relax() {
 #if defined(__x86_64__)

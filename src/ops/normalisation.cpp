@@ -119,7 +119,8 @@ std::vector<GraphValue> lower_softmax(GraphBuilder& g, Values args, const Attrs&
     const DimList axes = {attrs.integer("axis")};
     const GraphValue x = cast_to(g, args[0], compute_dtype(g.result_dtype()));
     const GraphValue e = g.op("exp", {g.op("sub", {x, reduce(g, "reduce_max", x, axes)})});
-    return {finish(g, g.op("div", {e, reduce(g, "reduce_sum", e, axes)}))};
+    // One division a row: the sum lies between 1 and the length, so its inverse loses nothing but a rounding.
+    return {finish(g, g.op("mul", {e, g.op("reciprocal", {reduce(g, "reduce_sum", e, axes)})}))};
 }
 std::vector<GraphValue> lower_log_softmax(GraphBuilder& g, Values args, const Attrs& attrs) {
     const DimList axes = {attrs.integer("axis")};

@@ -52,10 +52,54 @@ Value Ir::fma(Value a, Value b, Value c) {
 
 Value Ir::fnma(Value a, Value b, Value c) { return fma(fneg(a), b, c); }
 
+Value Ir::table_beside(Value x, std::span<const double> numbers) {
+    const Type t = type_of(x);
+    std::vector<Value> rows;
+    for (double number : numbers) rows.push_back(fp(t, number));
+    Value data = LLVMConstArray2(t, rows.data(), rows.size());
+    Value table = LLVMAddGlobal(module_, type_of(data), "coefficients");
+    LLVMSetInitializer(table, data);
+    LLVMSetGlobalConstant(table, 1);
+    LLVMSetLinkage(table, LLVMPrivateLinkage);
+    LLVMSetUnnamedAddress(table, LLVMGlobalUnnamedAddr);
+    const std::array<Type, 2> parameters = {type_of(table), t};
+    const Type signature = LLVMFunctionType(type_of(table), const_cast<Type*>(parameters.data()), 2, 0);
+    std::array<Value, 2> arguments = {table, x};
+    const std::string_view constraints = "=r,0,x";
+    Value nothing =
+        LLVMGetInlineAsm(signature, "", 0, constraints.data(), constraints.size(), 0, 0, LLVMInlineAsmDialectATT, 0);
+    return LLVMBuildCall2(builder_, signature, nothing, arguments.data(), 2, "");
+}
+
 Value Ir::polynomial(Value x, std::span<const double> coefficients) {
-    Value p = fp(type_of(x), coefficients.back());
-    for (size_t i = coefficients.size() - 1; i-- > 0;) p = fma(p, x, coefficients[i]);
-    return p;
+    const HostTarget& host = target();
+    const int width = lanes(x) * (is_double(x) ? 64 : 32);
+    const bool narrow = host.is_x86 && host.has_fma && !host.has_avx512 && (width == 128 || width == 256);
+    const size_t count = coefficients.size();
+    Value table = narrow && count >= 4 ? table_beside(x, coefficients) : nullptr;
+    auto coefficient = [&](size_t i) {
+        if (!table) return fp(type_of(x), coefficients[i]);
+        Value at = index(static_cast<int64_t>(i));
+        Value row =
+            LLVMBuildLoad2(builder_, type_of(x), LLVMBuildInBoundsGEP2(builder_, type_of(x), table, &at, 1, ""), "");
+        LLVMSetAlignment(row, static_cast<unsigned>(width / 8));
+        return row;
+    };
+    // These cores have a short window for unfinished instructions: a long chain of dependent steps would leave the
+    // units idle, so it is cut into 2 or 4 that run side by side. A double keeps the rounding of one chain.
+    const size_t chains = !narrow || is_double(x) || count < 6 ? 1 : count < 12 ? 2 : 4;
+    Value step = x;  // x^chains
+    Value square = nullptr;
+    if (chains >= 2) step = square = fmul(x, x);
+    if (chains == 4) step = fmul(square, square);
+    std::array<Value, 4> part{};
+    for (size_t c = 0; c < chains; ++c) {
+        size_t i = c + (count - 1 - c) / chains * chains;
+        part[c] = coefficient(i);
+        for (; i >= chains; i -= chains) part[c] = fma(part[c], step, coefficient(i - chains));
+    }
+    for (size_t c = 0; c + 1 < chains; c += 2) part[c] = fma(part[c + 1], x, part[c]);
+    return chains == 4 ? fma(part[2], square, part[0]) : part[0];
 }
 
 Value Ir::clamp(Value x, double low, double high) {

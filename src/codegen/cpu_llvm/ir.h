@@ -95,8 +95,11 @@ public:
     Value fabs(Value a) { return unary("llvm.fabs", a); }
     Value sqrt(Value a) { return unary("llvm.sqrt", a); }
     Value copysign(Value magnitude, Value sign) { return binary("llvm.copysign", magnitude, sign); }
-    // c[0] + c[1] x + c[2] x^2 + ... by Horner's rule.
+    // c[0] + c[1] x + c[2] x^2 + ...
     Value polynomial(Value x, std::span<const double> coefficients);
+    // A table in memory with one splat of x's type a number. Its address seems to depend on x, so that loads from it stay
+    // beside their uses and become memory operands: hoisted, they would fill the 16 registers and be spilled.
+    Value table_beside(Value x, std::span<const double> numbers);
 
     // Integer arithmetic, wrapping.
     Value add(Value a, Value b) { return is_zero(b) ? a : is_zero(a) ? b : LLVMBuildAdd(builder_, a, b, ""); }

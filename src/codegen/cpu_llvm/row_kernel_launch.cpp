@@ -20,7 +20,7 @@ using loopir::StageKind;
 namespace {
 
 constexpr double kSerialNs = 12'000;        // less work than this is not worth waking a thread
-constexpr double kChunkNs = 10'000;         // work of one chunk
+constexpr double kChunkNs = 5'000;          // work of one chunk
 constexpr std::int64_t kSplitPart = 32768;  // elements of one part of a cut row: a constant, so that results are
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }

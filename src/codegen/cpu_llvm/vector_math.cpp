@@ -328,7 +328,7 @@ Value VectorMath::power_of_two(Value n) {
     return ir_.bitcast(bits, ir_.with_element(Ir::type_of(n), wide ? ir_.f64() : ir_.f32()));
 }
 
-Value VectorMath::scale(Value p, Value n_rounded, Value n_bits) {
+Value VectorMath::scale(Value p, Value n, Value shifted, Value x) {
     const int lanes = Ir::lanes(p);
     const int native = Ir::is_double(p) ? 8 : 16;
     if (Ir::target().has_avx512 && lanes % native == 0) {
@@ -336,17 +336,23 @@ Value VectorMath::scale(Value p, Value n_rounded, Value n_bits) {
         const Type t = ir_.vec(Ir::element(p), native);
         Value all = LLVMConstAllOnes(ir_.int_type(native));
         for (int i = 0; i < lanes; i += native) {
-            Value part = ir_.slice(p, i, native), n = ir_.slice(n_rounded, i, native);
+            Value part = ir_.slice(p, i, native), n_part = ir_.slice(n, i, native);
             parts.push_back(
                 ir_.intrinsic(native == 8 ? "llvm.x86.avx512.mask.scalef.pd.512" : "llvm.x86.avx512.mask.scalef.ps.512",
-                              {}, {part, n, LLVMConstNull(t), all, ir_.integer(ir_.i32(), 4)}));
+                              {}, {part, n_part, LLVMConstNull(t), all, ir_.integer(ir_.i32(), 4)}));
         }
         if (parts.size() == 1 || (parts.size() & (parts.size() - 1)) == 0) return ir_.concat(parts);
     }
-    // Two factors, so that the only rounding is the last one even where the result is denormal.
-    Value half = ir_.ashr(n_bits, 1);
-    Value rest = ir_.sub(n_bits, half);
-    return ir_.fmul(ir_.fmul(p, power_of_two(half)), power_of_two(rest));
+    // Two factors, so that the only rounding is the last one even where the result is denormal: one is 2^(bias/2) or
+    // its inverse, by the sign of x, and the other holds what remains of n. The low bits of `shifted` are n.
+    const Format& f = format_of(p);
+    Value bits = ir_.to_bits(shifted);
+    auto exponent = [&](int64_t e) { return ir_.integer(Ir::type_of(bits), e << f.mantissa_bits); };
+    Value towards = ir_.select(ir_.icmp(LLVMIntSLT, ir_.to_bits(x), 0), exponent(f.bias + f.bias / 2),
+                               exponent(f.bias - f.bias / 2));
+    Value rest = ir_.add(ir_.shl(bits, f.mantissa_bits), towards);
+    Value half = ir_.sub(exponent(2 * f.bias), towards);
+    return ir_.fmul(ir_.fmul(p, ir_.bitcast(rest, Ir::type_of(p))), ir_.bitcast(half, Ir::type_of(p)));
 }
 
 Value VectorMath::exp_polynomial(Value r) {
@@ -357,12 +363,10 @@ Value VectorMath::exp_polynomial(Value r) {
 Value VectorMath::exp_of_reduced(Value hi, Value lo, Value shifted) {
     const Format& f = format_of(hi);
     Value n = ir_.fsub(shifted, f.shifter);
-    Value bits = ir_.to_bits(shifted);
-    Value n_bits = ir_.sub(bits, ir_.to_bits(ir_.fp(Ir::type_of(hi), f.shifter)));
     Value r = ir_.fma(n, -f.ln2_hi, hi);
     r = ir_.fma(n, -f.ln2_lo, r);
     if (lo) r = ir_.fadd(r, lo);
-    return scale(exp_polynomial(r), n, n_bits);
+    return scale(exp_polynomial(r), n, shifted, hi);
 }
 
 Value VectorMath::exp(Value x) {
@@ -377,10 +381,8 @@ Value VectorMath::exp2(Value x) {
     x = ir_.clamp(x, wide ? -1080.0 : -152.0, wide ? 1025.0 : 129.0);
     Value shifted = ir_.fadd(x, f.shifter);
     Value n = ir_.fsub(shifted, f.shifter);
-    Value n_bits = ir_.sub(ir_.to_bits(shifted), ir_.to_bits(ir_.fp(Ir::type_of(x), f.shifter)));
-    Value d = ir_.fsub(x, n);
-    Value r = ir_.fmul(d, f.ln2_hi);
-    return scale(exp_polynomial(r), n, n_bits);
+    Value r = ir_.fmul(ir_.fsub(x, n), f.ln2_hi);
+    return scale(exp_polynomial(r), n, shifted, x);
 }
 
 Value VectorMath::expm1(Value x) {

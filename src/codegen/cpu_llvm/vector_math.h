@@ -85,7 +85,9 @@ private:
     Sum two_prod(Value a, Value b);
 
     Value power_of_two(Value n);  // 2^n for an integer vector of float width, n in the normal range
-    Value scale(Value p, Value n_rounded, Value n_bits);  // p * 2^n, correct down to denormals and up to infinity
+    // p * 2^n, correct down to denormals and up to infinity. shifted = n + Format::shifter; x has n's sign where n !=
+    // 0.
+    Value scale(Value p, Value n, Value shifted, Value x);
     Value exp_of_reduced(Value hi, Value lo, Value shifted);
     Value exp_polynomial(Value r);
     LogParts log_parts(Value x, Value correction);
