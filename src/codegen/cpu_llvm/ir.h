@@ -97,8 +97,8 @@ public:
     Value copysign(Value magnitude, Value sign) { return binary("llvm.copysign", magnitude, sign); }
     // c[0] + c[1] x + c[2] x^2 + ...
     Value polynomial(Value x, std::span<const double> coefficients);
-    // A table in memory with one splat of x's type a number. Its address seems to depend on x, so that loads from it stay
-    // beside their uses and become memory operands: hoisted, they would fill the 16 registers and be spilled.
+    // A table in memory with one splat of x's type a number. Its address seems to depend on x, so that loads from it
+    // stay beside their uses and become memory operands: hoisted, they would fill the 16 registers and be spilled.
     Value table_beside(Value x, std::span<const double> numbers);
 
     // Integer arithmetic, wrapping.
