@@ -41,7 +41,7 @@ def _rungs(context, pool):
     rows = []
     for rung, requests in (
         ("exact", {"cmd": "time", "shape": SHAPE, "n": 5, "inner": 2000}),
-        ("symbolic", {"cmd": "each", "shapes": [{"P": p, "Q": q} for p in range(1, 101) for q in range(2, 42)]}),
+        ("symbolic", {"cmd": "sweep", "shapes": [{"P": p, "Q": q} for p in range(1, 101) for q in range(2, 42)], "n": 0}),
     ):
         pool.ask("flexor", "reset")
         answer = pool.ask("flexor", program="tiny3", **requests) and pool.ask("flexor", "stats")
