@@ -1,0 +1,238 @@
+"""The package with NumPy alone, as every supported interpreter must run it: calls, layouts, errors, hooks, threads, lifetimes."""
+
+import gc
+import pickle
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+flexor = pytest.importorskip("flexor", reason="the engine is not built")
+
+ROWS = """
+.func main(x: f32[N, M], y: f32[N, M]) -> 1
+  LOAD_LOCAL x
+  LOAD_LOCAL y
+  CALL_OP add 2
+  CALL_OP relu 1
+  CALL_OP reduce_sum 1 axes=[-1], keepdim=false
+  RETURN 1
+.end
+"""
+SIZES = (0, 1, 2, 15, 16, 17, 33)
+
+
+@pytest.fixture
+def session():
+    return flexor.Session()
+
+
+def numbers(*shape, dtype=np.float32, seed=0):
+    return (np.random.default_rng(seed).standard_normal(shape) * 4).astype(dtype)
+
+
+def rows(x, y):
+    return np.maximum(x.astype(np.float64) + y, 0).sum(-1)
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("m", SIZES)
+def test_sizes(session, n, m):
+    x, y = numbers(n, m), numbers(n, m, seed=1)
+    got = session.run(flexor.from_text(ROWS), x, y)
+    assert type(got) is np.ndarray
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, rows(x, y), rtol=1e-5, atol=1e-5)
+
+
+LAYOUTS = {
+    "transposed": lambda: numbers(9, 7).T,
+    "every second": lambda: numbers(14, 18)[::2, ::2],
+    "backwards": lambda: numbers(7, 9)[::-1, ::-1],
+    "offset by one": lambda: numbers(64)[1:].reshape(7, 9),
+    "expanded": lambda: np.broadcast_to(numbers(9), (7, 9)),
+    "misaligned": lambda: np.frombuffer(b"\0" + numbers(63).tobytes(), np.uint8)[1:].view(np.float32).reshape(7, 9),
+    "read-only": lambda: np.frombuffer(numbers(63).tobytes(), np.float32).reshape(7, 9),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_layouts(session, layout):
+    module, x, y = flexor.from_text(ROWS), layout(), numbers(7, 9, seed=1)
+    for a, b in ((x, y), (y, x), (x, x)):
+        np.testing.assert_allclose(session.run(module, a, b), rows(a, b), rtol=1e-5, atol=1e-5)
+
+
+DTYPES = (np.float32, np.float64, np.float16, np.int64, np.int32, np.int8, np.uint8, np.bool_)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.__name__)
+def test_every_dtype_goes_in_and_comes_out(session, dtype):
+    b = flexor.Builder()
+    f = b.function("main", inputs=[("x", np.dtype(dtype).name, ["N", "M"])])
+    f.output(f.inputs[0].permute(1, 0))
+    module, x = b.build(), numbers(5, 3).astype(dtype)
+    got = session.run(module, x)
+    assert got.dtype == x.dtype
+    np.testing.assert_array_equal(got, x.T)
+
+
+def test_arguments_by_name_and_in_order():
+    module = flexor.from_text(ROWS)
+    x, y = numbers(3, 4), numbers(3, 4, seed=1)
+    np.testing.assert_array_equal(module(x, y), module(y=y, x=x))
+    np.testing.assert_array_equal(module(x, y), module(x, y=y))
+    with pytest.raises(TypeError, match="'z'"):
+        module(x, y, z=x)
+    with pytest.raises(flexor.ArgumentError):
+        module(x)
+
+
+def test_errors_are_of_their_kinds_and_leave_the_session_usable(session):
+    module, x = flexor.from_text(ROWS), numbers(3, 4)
+    for arguments, kind in (
+        ((x, numbers(3, 5)), flexor.ArgumentError),
+        ((x, numbers(3)), flexor.ArgumentError),
+        ((x, x.astype(np.float64)), flexor.ArgumentError),
+        ((x, None), flexor.ArgumentError),
+        ((x, x.astype(object)), flexor.FlexorError),
+        ((x, "text"), flexor.FlexorError),
+    ):
+        with pytest.raises(kind) as caught:
+            session.run(module, *arguments)
+        assert str(caught.value)
+    np.testing.assert_allclose(session.run(module, x, x), rows(x, x), rtol=1e-5)
+    with pytest.raises(flexor.TextError):
+        flexor.from_text(".func main(")
+    with pytest.raises(flexor.FileError):
+        flexor.load("no-such-file.flx")
+
+
+def test_scalars_and_results_by_kind(session):
+    b = flexor.Builder()
+    f = b.function("main", inputs=[("n", "int"), ("x", "float"), ("t", "float32", ["N"])])
+    n, x, t = f.inputs
+    f.output(n + 1, x * 2.0, t * x, t.sum().item())
+    got = session.run(b.build(), 4, 0.5, np.ones(3, np.float32))
+    assert (type(got), type(got[0]), type(got[1]), type(got[3])) == (tuple, int, float, float)
+    assert (got[0], got[1], got[3]) == (5, 1.0, 3.0)
+    np.testing.assert_array_equal(got[2], np.full(3, 0.5, np.float32))
+
+
+def test_a_write_reaches_the_caller(session):
+    b = flexor.Builder()
+    f = b.function("main", inputs=[("x", "float32", ["N"])])
+    f.op("add_", f.inputs[0], 1.0)
+    f.output(f.inputs[0])
+    x = np.zeros(5, np.float32)
+    assert session.run(b.build(), x) is x
+    np.testing.assert_array_equal(x, np.ones(5, np.float32))
+
+
+def test_save_load_and_pickle(session, tmp_path):
+    b = flexor.Builder()
+    f = b.function("main", inputs=[("x", "float32", ["N", 4])])
+    f.output(f.inputs[0] @ b.weight("w", np.eye(4, dtype=np.float32) * 2))
+    module, x = b.build(), numbers(3, 4)
+    module.save(tmp_path / "m.flx")
+    module.save(tmp_path / "m.fasm")
+    copies = (flexor.load(tmp_path / "m.flx"), flexor.load(tmp_path / "m.fasm"), pickle.loads(pickle.dumps(module)))
+    for copy in copies:
+        np.testing.assert_array_equal(session.run(copy, x), 2 * x)
+
+
+HOOKED = """
+.func main(x: f32[N]) -> 1
+  LOAD_LOCAL x
+  CALL_FOREIGN twice 1
+  LOAD_CONST 1.0
+  CALL_OP add 2
+  RETURN 1
+.end
+"""
+
+
+def test_hooks_run_in_place_and_their_exceptions_come_through(session):
+    seen = []
+
+    def twice(x):
+        seen.append(x.copy())
+        if x.size == 3:
+            raise LookupError("three")
+        return x * 2
+
+    session.bind("twice", twice)
+    module = flexor.from_text(HOOKED)
+    np.testing.assert_array_equal(session.run(module, np.ones(4, np.float32)), np.full(4, 3, np.float32))
+    with pytest.raises(LookupError, match="three"):
+        session.run(module, np.ones(3, np.float32))
+    np.testing.assert_array_equal(session.run(module, np.ones(2, np.float32)), np.full(2, 3, np.float32))
+    assert [len(x) for x in seen] == [4, 3, 2]
+
+
+def test_threads(session):
+    module, wrong = flexor.from_text(ROWS), []
+
+    def work(seed):
+        for turn in range(40):
+            x = numbers(1 + (seed + turn) % 9, 1 + turn % 5, seed=seed)
+            got = session.run(module, x, x)
+            if not np.allclose(got, rows(x, x), rtol=1e-4, atol=1e-4):
+                wrong.append((seed, turn))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert session.stats()["compilations"] >= 1
+
+
+def test_nothing_is_kept_alive_and_no_reference_is_lost(session):
+    module = flexor.from_text(ROWS)
+
+    class Array(np.ndarray):
+        pass
+
+    x = numbers(3, 4)
+    session.run(module, x, x)
+    before = sys.getrefcount(x)
+    for _ in range(100):
+        session.run(module, x, x)
+    assert sys.getrefcount(x) == before
+    y = numbers(3, 4).view(Array)
+    watch = weakref.ref(y)
+    try:
+        session.run(module, y, y)
+    except flexor.FlexorError:
+        pass  # a subclass may be refused; it must not be kept either way
+    del y
+    gc.collect()
+    assert watch() is None
+
+
+def test_inputs_are_not_copied_and_results_do_not_share_memory(session):
+    b = flexor.Builder()
+    f = b.function("main", inputs=[("x", "float32", ["N", "M"])])
+    f.output(f.inputs[0].permute(1, 0), f.inputs[0] + 1.0)
+    x = numbers(3, 4)
+    view, fresh = session.run(b.build(), x)
+    assert np.shares_memory(view, x)
+    assert not np.shares_memory(fresh, x)
+    x[0, 0] = 7
+    assert view[0, 0] == 7
+
+
+def test_explain_stats_and_symbols(session):
+    module, x = flexor.from_text(ROWS), numbers(3, 4)
+    assert "specialise" in session.explain(module, x, x)
+    for n in range(5, 9):
+        session.run(module, numbers(n, 4), numbers(n, 4))
+    stats = session.stats()
+    assert stats["compilations"] == 1
+    assert "hit rate" in session.dashboard()
+    assert session.prometheus()
+    assert [argument["name"] for argument in module.inputs()] == ["x", "y"]
