@@ -1,5 +1,8 @@
 #include "runtime/kernels/gemm.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -12,8 +15,15 @@
 namespace flexor::runtime {
 namespace {
 
-// Bytes of the second-level cache that a panel of B may fill: most of the smallest one we meet.
-constexpr std::int64_t kPanelBytes = 960 << 10;
+// Bytes that a panel of B may fill: most of the second-level cache. More than a megabyte gains nothing.
+std::int64_t panel_bytes() {
+    static const std::int64_t bytes = [] {
+        constexpr std::int64_t kMost = 960 << 10;
+        const std::int64_t cache = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
+        return cache > 0 ? std::min(kMost, cache / 16 * 15) : kMost;
+    }();
+    return bytes;
+}
 // Up to this many rows B is read once or twice, so that packing it would cost more than it saves.
 constexpr std::int64_t kDirectRows = 16;
 // A row of B this short (in bytes) leaves B dense in pages: reading it in place is as good as a packed panel.
@@ -21,6 +31,7 @@ constexpr std::int64_t kDenseRowBytes = 1024;
 // A task shorter than this many multiply-adds costs more to hand out than to run.
 constexpr double kLeastTaskWork = 400e3;
 constexpr std::int64_t kAlignment = 64;
+constexpr std::size_t kLargePage = std::size_t{2} << 20;
 
 std::int64_t up(std::int64_t value, std::int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -112,7 +123,7 @@ Plan make_plan(const GemmCall& call) {
     }
 
     // K is cut only where a panel would not fit the second-level cache.
-    std::int64_t k_fit = std::max<std::int64_t>(256, kPanelBytes / (t.panel_columns() * size) / 8 * 8);
+    std::int64_t k_fit = std::max<std::int64_t>(256, panel_bytes() / (t.panel_columns() * size) / 8 * 8);
     p.k_block = p.k <= k_fit + k_fit / 4 ? std::max<std::int64_t>(p.k, 1) : up(ceil_div(p.k, ceil_div(p.k, k_fit)), 8);
     if (p.b_source == BSource::kDot) p.k_block = std::max<std::int64_t>(p.k, 1);
     bool cuts_k = p.k > p.k_block;
@@ -484,10 +495,14 @@ void pack_b(DType dtype, std::int64_t k, std::int64_t n, const void* source, std
 PackedMatrix::PackedMatrix(DType dtype, std::int64_t k, std::int64_t n, const void* source, std::int64_t row_stride,
                            std::int64_t col_stride, const GemmTiles* tiles)
     : dtype_(dtype), k_(k), n_(n), bytes_(packed_b_bytes(dtype, k, n, tiles)) {
-    data_.reset(::operator new(std::max<std::size_t>(bytes_, 1), std::align_val_t{kAlignment}));
+    // Large pages: the weights are read whole at every call, and touched first here.
+    const std::size_t alignment = bytes_ >= kLargePage ? kLargePage : kAlignment;
+    data_.reset(std::aligned_alloc(alignment, std::max(bytes_ + alignment - 1, alignment) / alignment * alignment));
+    if (!data_) throw std::bad_alloc();
+    if (alignment == kLargePage) ::madvise(data_.get(), bytes_, MADV_HUGEPAGE);
     pack_b(dtype, k, n, source, row_stride, col_stride, data_.get(), tiles);
 }
 
-void PackedMatrix::Free::operator()(void* memory) const { ::operator delete(memory, std::align_val_t{kAlignment}); }
+void PackedMatrix::Free::operator()(void* memory) const { std::free(memory); }
 
 }  // namespace flexor::runtime
