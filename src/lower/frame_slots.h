@@ -24,10 +24,11 @@ public:
 
     // Appends to `program` what computes `d`; reuses what the scope has computed already.
     Slot value(const Dim& d, executable::FrameProgram& program);
+    // Appends one instruction; its destination is a fresh slot.
+    Slot emit(executable::FrameOp op, Slot a, Slot b, std::int64_t immediate, executable::FrameProgram& program);
     void open_scope() { computed_.clear(); }
 
 private:
-    Slot emit(executable::FrameOp op, Slot a, Slot b, std::int64_t immediate, executable::FrameProgram& program);
     std::uint32_t next_;
     std::unordered_map<types::SymbolId, Slot> symbols_;
     std::unordered_map<Dim, Slot> computed_;

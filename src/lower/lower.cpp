@@ -17,6 +17,7 @@ using executable::BufferSlot;
 using executable::BufferSource;
 using executable::Executable;
 using executable::Failure;
+using executable::FrameOp;
 using executable::FrameProgram;
 using executable::OutValue;
 using executable::Step;
@@ -367,21 +368,32 @@ void Lowerer::place_buffers() {
             allocate_before_[root] = span.first;
             continue;
         }
-        items.push_back({bytes, span.first, span.second});
+        items.push_back({bytes, {span.first, span.second}});
         item_roots.push_back(root);
     }
     if (items.empty()) return;
-    const Plan plan = plan_arena(items);
+    const Plan plan = plan_arena(items, program_.env);
+    // The environment does not know the symbols of the plan: nothing of it is simplified.
+    const auto planned_value = [&](const Dim& d) { return slots_.value(d, frame()); };
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+        const PlanStep& step = plan.steps[i];
+        Slot slot = planned_value(step.of[0]);
+        if (step.kind == PlanStep::Kind::kAlignUp)
+            slot = slots_.emit(FrameOp::kAlignUp, slot, slot, kArenaAlignment, frame());
+        for (std::size_t k = 1; k < step.of.size(); ++k)
+            slot = slots_.emit(FrameOp::kMax, slot, planned_value(step.of[k]), 0, frame());
+        slots_.bind_symbol(static_cast<types::SymbolId>(program_.env.symbol_count() + i), slot);
+    }
     for (std::size_t i = 0; i < items.size(); ++i) {
         executable::Planned planned;
         planned.buffer = buffer_slot(item_roots[i]);
         planned.bytes = value(items[i].bytes);
-        planned.offset = value(plan.offsets[i]);
-        planned.first_step = static_cast<std::uint32_t>(items[i].first);
-        planned.last_step = static_cast<std::uint32_t>(items[i].last);
+        planned.offset = planned_value(plan.offsets[i]);
+        planned.first_step = static_cast<std::uint32_t>(items[i].life.first);
+        planned.last_step = static_cast<std::uint32_t>(items[i].life.last);
         block().arena.push_back(planned);
     }
-    block().arena_bytes = value(plan.total);
+    block().arena_bytes = planned_value(plan.total);
 }
 
 std::string Lowerer::kernel_name(const Unit& unit) const {

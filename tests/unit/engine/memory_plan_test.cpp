@@ -4,9 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
-#include <sstream>
+#include <string>
 #include <vector>
 
 #include "bytecode/public_module.h"
@@ -35,7 +34,7 @@ struct Call {
 };
 
 executable::Executable lowered(const bytecode::Module& module, std::int32_t function, Call& call,
-                               const executable::Signature& signature) {
+                               const executable::Signature& signature, bool fuse) {
     specialize::Region region;
     region.module = &module;
     region.function = function;
@@ -44,33 +43,74 @@ executable::Executable lowered(const bytecode::Module& module, std::int32_t func
     specialised::Program program = specialize::specialize(region).value();
     EXPECT_TRUE(transform::expand(program, module.promotion).has_value());
     transform::remove_dead_code(program);
-    return lower::lower(program, signature, {}).value();
+    return lower::lower(program, signature, {.fuse = fuse}).value();
 }
 
-// Buffers of B*S and of B*S*S elements never share a place, which costs most where the two are of one size (S = 64
-// here). The design asks for 1.1.
-constexpr double kMost = 1.45;
+constexpr double kMost = 1.1;
+
+// Two layers of an encoder as text: attention as three steps with a B*H*S*S value between them, or as one.
+std::string encoder(bool fused) {
+    const auto head = [](const std::string& weight, const std::string& axes) {
+        return "  LOAD_LOCAL x\n  LOAD_LOCAL " + weight +
+               "\n  CALL_OP linear 2\n  CALL_OP reshape 1 { shape=[B, S, 4, 16] }\n  CALL_OP permute 1 axes=[" + axes +
+               "]\n";
+    };
+    std::string text =
+        ".func main(x: f32[B, S, 64], wq: f32[64, 64], wk: f32[64, 64], wv: f32[64, 64], wo: f32[64, 64], "
+        "w1: f32[256, 64], w2: f32[64, 256], g: f32[64], b: f32[64]) -> 1\n";
+    for (int layer = 0; layer < 2; ++layer) {
+        text += head("wq", "0, 2, 1, 3");
+        text += head("wk", fused ? "0, 2, 1, 3" : "0, 2, 3, 1");
+        if (!fused) text += "  CALL_OP matmul 2\n  LOAD_CONST 0.25\n  CALL_OP mul 2\n  CALL_OP softmax 1 axis=-1\n";
+        text += head("wv", "0, 2, 1, 3");
+        text += fused ? "  CALL_OP sdpa 3\n" : "  CALL_OP matmul 2\n";
+        text += R"(
+  CALL_OP permute 1 axes=[0, 2, 1, 3]
+  CALL_OP reshape 1 { shape=[B, S, 64] }
+  LOAD_LOCAL wo
+  CALL_OP linear 2
+  LOAD_LOCAL x
+  CALL_OP add 2
+  LOAD_LOCAL g
+  LOAD_LOCAL b
+  CALL_OP layer_norm 3
+  STORE_LOCAL x
+  LOAD_LOCAL x
+  LOAD_LOCAL w1
+  CALL_OP linear 2
+  CALL_OP gelu 1
+  LOAD_LOCAL w2
+  CALL_OP linear 2
+  LOAD_LOCAL x
+  CALL_OP add 2
+  LOAD_LOCAL g
+  LOAD_LOCAL b
+  CALL_OP layer_norm 3
+  STORE_LOCAL x
+)";
+    }
+    return text + "  LOAD_LOCAL x\n  RETURN 1\n";
+}
 
 struct Buffer {
     std::int64_t begin = 0, bytes = 0;
     std::size_t first = ~std::size_t{0}, last = 0;
 };
 
-TEST(MemoryPlan, OfAnEncoderIsCloseToWhatLivesAtOnce) {
-    std::ostringstream text;
-    text << std::ifstream(std::string(FLEXOR_SOURCE_DIR) + "/tests/text/lower/encoder.fasm").rdbuf();
-    const Module module = Module::from_text(text.str()).value();
+void sweep(const std::string& text, bool fuse) {
+    const Module module = Module::from_text(text).value();
     const bytecode::Module& parts = *bytecode::module_ref(module);
     const std::int32_t function = Session::function_index(module, "main");
     Call first(parts, function, {2, 5});
     const executable::Signature signature = vm::make_signature(first.live);
-    const executable::Executable executable = lowered(parts, function, first, signature);
+    const executable::Executable executable = lowered(parts, function, first, signature, fuse);
     ASSERT_EQ(executable.blocks.size(), 1u);
     const executable::Block& block = executable.blocks[0];
     ASSERT_GT(block.arena.size(), 4u);
 
-    for (const std::int64_t batch : {1, 2, 7, 32}) {
-        for (const std::int64_t length : {1, 3, 16, 17, 64, 255, 512}) {
+    double worst = 0;
+    for (const std::int64_t batch : {1, 2, 3, 7, 8, 32}) {
+        for (const std::int64_t length : {0, 1, 2, 3, 5, 8, 16, 17, 31, 33, 48, 64, 100, 128, 177, 255, 512, 2048}) {
             Call call(parts, function, {batch, length});
             std::vector<std::int64_t> frame(executable.frame_slots + 1, 0);
             std::copy(call.key.frame.span().begin(), call.key.frame.span().end(), frame.begin());
@@ -111,9 +151,20 @@ TEST(MemoryPlan, OfAnEncoderIsCloseToWhatLivesAtOnce) {
             EXPECT_LE(static_cast<double>(total),
                       kMost * static_cast<double>(most) + 64.0 * static_cast<double>(buffers.size()))
                 << "batch " << batch << ", length " << length;
+            if (length >= 16) worst = std::max(worst, static_cast<double>(total) / static_cast<double>(most));
         }
     }
+    // The rounding of single buffers to 64 bytes counts where sizes are not tiny.
+    EXPECT_LE(worst, kMost);
+    // Placing costs a call a few integer instructions a buffer.
+    EXPECT_LE(block.frame.insts.size(), 2 * block.arena.size());
 }
+
+TEST(MemoryPlan, OfAnEncoderIsCloseToWhatLivesAtOnce) { sweep(encoder(false), true); }
+
+TEST(MemoryPlan, OfAnEncoderWithFusedAttentionIsCloseToWhatLivesAtOnce) { sweep(encoder(true), true); }
+
+TEST(MemoryPlan, OfAnEncoderOpByOpIsCloseToWhatLivesAtOnce) { sweep(encoder(false), false); }
 
 }  // namespace
 }  // namespace flexor
