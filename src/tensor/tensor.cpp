@@ -93,7 +93,7 @@ void release_storage(Storage* storage) {
     StorageBlocks::put(storage);
 }
 
-void free_memory(void*, void* data) { std::free(data); }
+void free_memory(void* block, void*) { std::free(block); }
 
 // Row-major strides; a size 0 counts as 1, as in the frameworks. False if the number of elements overflows.
 bool compact_strides(std::span<const std::int64_t> sizes, std::int64_t* strides, std::int64_t* numel) {
@@ -203,9 +203,12 @@ Tensor Tensor::empty(DType dtype, std::span<const std::int64_t> sizes) {
     std::int64_t rounded = 0;
     const auto alignment = static_cast<std::int64_t>(kTensorAlignment);
     if (__builtin_add_overflow(std::max<std::int64_t>(bytes, 1), alignment - 1, &rounded)) return {};
-    void* memory = std::aligned_alloc(kTensorAlignment, static_cast<std::size_t>(rounded / alignment * alignment));
-    if (memory == nullptr) return {};
-    Tensor tensor = from_blob(memory, dtype, sizes, {strides.data(), sizes.size()}, free_memory, nullptr);
+    // Aligned by hand: malloc keeps small blocks at the ready for each thread, aligned_alloc does not.
+    void* block = std::malloc(static_cast<std::size_t>(rounded));
+    if (block == nullptr) return {};
+    void* memory = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(block) + kTensorAlignment - 1) /
+                                           kTensorAlignment * kTensorAlignment);
+    Tensor tensor = from_blob(memory, dtype, sizes, {strides.data(), sizes.size()}, free_memory, block);
     tensor.impl_->storage->bytes = static_cast<std::size_t>(bytes);
     return tensor;
 }
