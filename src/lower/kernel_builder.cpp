@@ -260,6 +260,7 @@ Body KernelBuilder::row_body(const Unit& unit, Reg sink) {
         }
         if (pass == 0) body.parallel = static_cast<std::uint32_t>(body.extents.size());
     }
+    const Member* write = nullptr;
     for (const Member& member : unit.members) {
         const Inst& inst = block_.insts[member.inst];
         const NodeId value = member_value(scope, member);
@@ -269,10 +270,14 @@ Body KernelBuilder::row_body(const Unit& unit, Reg sink) {
             Access to;
             to.strides.assign(body.extents.size(), IntRef::constant(0));
             BodyBuilder(body).store(value, std::move(to), false);
-        } else if (is_write(inst) || is_copy(program_, inst) || is_stored(inst.results[0])) {
+        } else if (is_write(inst)) {
+            write = &member;
+        } else if (is_copy(program_, inst) || is_stored(inst.results[0])) {
             store_member(scope, member);
         }
     }
+    // Every other stage computes from what the memory held before.
+    if (write != nullptr) store_member(scope, *write);
     return body;
 }
 

@@ -28,8 +28,8 @@ namespace {
 
 class Lowerer {
 public:
-    Lowerer(const Program& program, const executable::Signature& signature, const Options& options)
-        : program_(program), options_(options), slots_(signature.frame_size()) {
+    Lowerer(Program program, const executable::Signature& signature, const Options& options)
+        : program_(std::move(program)), options_(options), slots_(signature.frame_size()) {
         exe_.signature = signature;
     }
 
@@ -65,7 +65,7 @@ private:
     std::string kernel_name(const Unit& unit) const;
     const specialised::Block& source() const { return program_.blocks[block_]; }
 
-    const Program& program_;
+    Program program_;
     Options options_;
     FrameSlots slots_;
     Executable exe_;

@@ -1,7 +1,9 @@
 #include "lower/units.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "ops/rules.h"
 #include "specialised/alias.h"
 #include "support/diagnostic.h"
 
@@ -53,7 +55,7 @@ std::vector<bool> reduced_axes(const Program& program, const Inst& inst) {
     return reduced;
 }
 
-Grouper::Grouper(const Program& program, std::size_t block, bool fuse)
+Grouper::Grouper(Program& program, std::size_t block, bool fuse)
     : program_(program), block_(program.blocks[block]), fuse_(fuse) {
     out_.unit_of.resize(program.registers.size());
     out_.member_of.resize(program.registers.size());
@@ -205,6 +207,79 @@ bool Grouper::write_conflicts(const Unit& unit, const Inst& write) const {
     return conflicts(write.operands[1]);
 }
 
+void Grouper::find_write_sources() {
+    write_sources_.assign(program_.registers.size(), false);
+    for (std::size_t at = block_.insts.size(); at-- > 0;) {
+        const Inst& inst = block_.insts[at];
+        bool feeds = is_write(inst);
+        for (Reg r : inst.results) feeds = feeds || write_sources_[program_.registers[r].root];
+        if (!feeds) continue;
+        for (std::size_t o = is_write(inst) ? 1 : 0; o < inst.operands.size(); ++o) {
+            if (inst.operands[o] != kNoReg) write_sources_[program_.registers[inst.operands[o]].root] = true;
+        }
+    }
+}
+
+// The operands of an instruction as a member of the unit: what a write has left in memory, as the unit computes it.
+// Only a write of the whole operand, each element to a place of its own, leaves exactly that value.
+std::vector<Reg> Grouper::forwarded(std::size_t index, const Inst& inst) const {
+    std::vector<Reg> operands = inst.operands;
+    for (Reg& reg : operands) {
+        if (reg == kNoReg || scalar(reg)) continue;
+        const Reg root = program_.registers[reg].root;
+        const auto last = std::find_if(writes_.rbegin(), writes_.rend(), [&](const Write& w) {
+            return specialised::may_overlap(program_, root, program_.registers[block_.insts[w.inst].operands[0]].root);
+        });
+        if (last == writes_.rend()) continue;
+        const Inst& write = block_.insts[last->inst];
+        const Reg value = write.operands[1];
+        if (program_.registers[write.operands[0]].root != root || !(type(write.operands[0]) == type(reg))) continue;
+        if (scalar(value) || program_.registers[value].root != value || out_.unit_of[value] != index) continue;
+        const types::TensorType& from = type(value);
+        const types::TensorType& to = type(reg);
+        bool same = from.dtype == to.dtype && from.sizes.size() == to.sizes.size() &&
+                    ops::rules::is_row_major(program_.env, to);
+        for (std::size_t a = 0; same && a < to.sizes.size(); ++a) same = equal(from.sizes[a], to.sizes[a]);
+        if (same) reg = value;
+    }
+    return operands;
+}
+
+// Whether an instruction may run with a unit of an earlier epoch: no write in between touches what it reads, and it
+// neither raises nor is the reason for a write, which would then read it from memory.
+bool Grouper::may_rise(std::size_t index, const Inst& inst) const {
+    const Unit& unit = out_.units[index];
+    if (unit.epoch < lowest_epoch_ || is_write(inst) || specialised::is_gather(inst)) return false;
+    if (inst.op->effects.value != ops::Effects::kPure) return false;
+    for (Reg r : inst.results) {
+        if (write_sources_[program_.registers[r].root]) return false;
+    }
+    for (Reg reg : inst.operands) {
+        if (reg == kNoReg || scalar(reg)) continue;
+        const Reg root = program_.registers[reg].root;
+        const auto owner = out_.unit_of[root];
+        for (const Write& w : writes_) {
+            const Reg written = program_.registers[block_.insts[w.inst].operands[0]].root;
+            if (w.epoch >= unit.epoch && specialised::may_overlap(program_, root, written)) return false;
+            // The unit that writes is the last of its epoch.
+            if (owner && *owner != index && w.epoch == unit.epoch && out_.units[*owner].epoch == unit.epoch &&
+                std::any_of(out_.units[*owner].members.begin(), out_.units[*owner].members.end(),
+                            [&](const Member& m) { return m.inst == w.inst; }))
+                return false;
+        }
+        if (owner && out_.units[*owner].epoch > unit.epoch) return false;
+    }
+    return true;
+}
+
+bool Grouper::join_forwarded(std::size_t index, std::size_t at) {
+    Inst& inst = block_.insts[at];
+    std::vector<Reg> own = std::exchange(inst.operands, forwarded(index, inst));
+    if (join(index, at)) return true;
+    inst.operands = std::move(own);
+    return false;
+}
+
 void Grouper::link(std::size_t unit, const Inst& inst) {
     for (Reg reg : inst.operands) {
         if (reg == kNoReg) continue;
@@ -216,7 +291,7 @@ void Grouper::link(std::size_t unit, const Inst& inst) {
 bool Grouper::join(std::size_t index, std::size_t at) {
     const Inst& inst = block_.insts[at];
     Unit& unit = out_.units[index];
-    if (unit.epoch != epoch_) return false;
+    if (unit.epoch != epoch_ && !may_rise(index, inst)) return false;
     if (unit.kind != UnitKind::kRow && unit.kind != UnitKind::kContraction) return false;
     const bool map = std::holds_alternative<ops::MapLower>(inst.op->lower.value);
     if (unit.kind == UnitKind::kContraction && !map) return false;
@@ -256,7 +331,8 @@ bool Grouper::join(std::size_t index, std::size_t at) {
 bool Grouper::try_merge(std::size_t into, std::size_t other) {
     Unit& a = out_.units[into];
     Unit& b = out_.units[other];
-    if (into == other || a.kind != UnitKind::kRow || b.kind != UnitKind::kRow || a.epoch != b.epoch) return false;
+    if (into == other || a.kind != UnitKind::kRow || b.kind != UnitKind::kRow) return false;
+    if (a.epoch != epoch_ || b.epoch != epoch_) return false;
     if (a.space.size() != b.space.size() || a.space.empty()) return false;
     for (std::size_t d = 0; d < a.space.size(); ++d) {
         if (!equal(a.space[d], b.space[d])) return false;
@@ -335,9 +411,16 @@ void Grouper::add(std::size_t at) {
         for (std::size_t o = 0; o < inst.operands.size(); ++o) {
             const Reg reg = inst.operands[o];
             if (reg == kNoReg || (is_write(inst) && o == 0)) continue;
-            const auto owner = out_.unit_of[program_.registers[reg].root];
-            if (owner && std::find(candidates.begin(), candidates.end(), *owner) == candidates.end())
-                candidates.push_back(*owner);
+            const auto offer = [&](const std::optional<std::size_t>& unit) {
+                if (unit && std::find(candidates.begin(), candidates.end(), *unit) == candidates.end())
+                    candidates.push_back(*unit);
+            };
+            offer(out_.unit_of[program_.registers[reg].root]);
+            for (const Write& w : writes_) {
+                const Inst& write = block_.insts[w.inst];
+                if (program_.registers[write.operands[0]].root == program_.registers[reg].root)
+                    offer(out_.unit_of[program_.registers[write.operands[1]].root]);
+            }
         }
         std::sort(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
             const bool ca = out_.units[a].kind == UnitKind::kContraction;
@@ -345,7 +428,7 @@ void Grouper::add(std::size_t at) {
             return ca != cb ? ca : a > b;
         });
         for (std::size_t i = 0; i < candidates.size(); ++i) {
-            if (!join(candidates[i], at)) continue;
+            if (!join_forwarded(candidates[i], at)) continue;
             if (out_.units[candidates[i]].kind == UnitKind::kRow) {
                 for (std::size_t j = 0; j < candidates.size(); ++j) {
                     if (j != i) try_merge(candidates[i], candidates[j]);
@@ -358,6 +441,7 @@ void Grouper::add(std::size_t at) {
 }
 
 Expected<BlockUnits> Grouper::run() {
+    find_write_sources();
     for (std::size_t at = 0; at < block_.insts.size(); ++at) {
         const Inst& inst = block_.insts[at];
         switch (inst.kind) {
@@ -366,11 +450,14 @@ Expected<BlockUnits> Grouper::run() {
             case InstKind::kConst:
             case InstKind::kDimScalar: continue;
             case InstKind::kCheck:
-            case InstKind::kAssert: add_alone(at, UnitKind::kCheck); continue;
+            case InstKind::kAssert:
+                add_alone(at, UnitKind::kCheck);
+                lowest_epoch_ = epoch_;
+                continue;
             case InstKind::kReadInt:
             case InstKind::kReadFloat:
                 add_alone(at, UnitKind::kRead);
-                ++epoch_;
+                lowest_epoch_ = ++epoch_;
                 continue;
             case InstKind::kOp: break;
         }
@@ -390,7 +477,7 @@ Expected<BlockUnits> Grouper::run() {
                 .found("an op without a kernel");
         } else {
             add(at);
-            if (is_write(inst)) ++epoch_;
+            if (is_write(inst)) writes_.push_back({at, epoch_++});
         }
     }
     mark_stored();

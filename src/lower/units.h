@@ -51,7 +51,8 @@ struct BlockUnits {
 
 class Grouper {
 public:
-    Grouper(const Program& program, std::size_t block, bool fuse);
+    // Replaces an operand by the value that a write has left there, where the two share a kernel.
+    Grouper(Program& program, std::size_t block, bool fuse);
     Expected<BlockUnits> run();
 
     // Space dim of each axis of `reg` when read by a member of `form` whose result has sizes `result`: -1 for a
@@ -74,6 +75,10 @@ private:
     void link(std::size_t unit, const Inst& inst);
     bool reaches(std::size_t from, std::size_t to) const;  // from needs to, directly or not
     bool write_conflicts(const Unit& unit, const Inst& write) const;
+    void find_write_sources();
+    std::vector<Reg> forwarded(std::size_t unit, const Inst& inst) const;
+    bool may_rise(std::size_t unit, const Inst& inst) const;
+    bool join_forwarded(std::size_t unit, std::size_t index);
     void mark_stored();
     void absorb_prologues();
     void schedule();
@@ -82,10 +87,17 @@ private:
     bool equal(const Dim& a, const Dim& b) const { return program_.env.eq(a, b) == Truth::kTrue; }
 
     const Program& program_;
-    const specialised::Block& block_;
+    specialised::Block& block_;
     bool fuse_;
     BlockUnits out_;
     int epoch_ = 0;
+    int lowest_epoch_ = 0;  // a check or a read stands behind the earlier ones: nothing joins their units
+    struct Write {
+        std::size_t inst;
+        int epoch;
+    };
+    std::vector<Write> writes_;
+    std::vector<bool> write_sources_;  // by register (roots): a write of the block needs its value, directly or not
 };
 
 // Shape that a member's kernel walks: the operand's for a reduce and a reshaping copy, the destination's for a write,

@@ -121,6 +121,69 @@ TEST_P(SessionTest, LoopOnTensorValues) {
     EXPECT_EQ(values_of(run(kLoop, {floats({3}, {1, 2, 3})})[0]), (std::vector<float>{2, 3, 4}));
 }
 
+// Program 5 of the walk: what the write and the sum may share depends on the memory of the call.
+constexpr std::string_view kWriteThenAdd = R"(
+.func main(x: f32[N], y: f32[N]) -> 1
+  LOAD_LOCAL x
+  LOAD_CONST 2.0
+  CALL_OP mul_ 2
+  POP
+  LOAD_LOCAL x
+  LOAD_LOCAL y
+  CALL_OP add 2
+  RETURN 1
+)";
+
+TEST_P(SessionTest, WritesAreSeenThroughEveryAlias) {
+    const Module module = module_from(kWriteThenAdd);
+    for (const std::int64_t n : {1, 5, 64, 3000}) {
+        // Distance of y from x in one buffer; n and more: disjoint.
+        for (const std::int64_t shift : {std::int64_t{0}, std::int64_t{1}, n / 2, n - 1, n, n + 3, -n / 2, -n}) {
+            const std::int64_t length = 3 * n + 3;
+            Tensor base = Tensor::empty(DType::kF32, {length});
+            std::vector<float> wanted(static_cast<std::size_t>(length));
+            for (std::int64_t i = 0; i < length; ++i) {
+                base.data_as<float>()[i] = static_cast<float>(i + 1);
+                wanted[static_cast<std::size_t>(i)] = static_cast<float>(i >= n && i < 2 * n ? 2 * (i + 1) : i + 1);
+            }
+            const std::vector<std::int64_t> sizes{n}, strides{1};
+            const auto part = [&](std::int64_t from) {
+                return base.view(base.data_as<float>() + from, DType::kF32, sizes, strides);
+            };
+            auto results = session_.run(module, std::vector<Value>{part(n), part(n + shift)});
+            ASSERT_TRUE(results) << results.error().to_string();
+            EXPECT_EQ(values_of(base), wanted) << "n " << n << ", shift " << shift;
+            const std::vector<float> sums = values_of((*results)[0]);
+            for (std::int64_t i = 0; i < n; ++i) {
+                const auto x = static_cast<std::size_t>(n + i), y = static_cast<std::size_t>(n + shift + i);
+                ASSERT_EQ(sums[static_cast<std::size_t>(i)], wanted[x] + wanted[y])
+                    << "n " << n << ", shift " << shift << ", element " << i;
+            }
+        }
+    }
+}
+
+TEST_P(SessionTest, OneKernelWritesAndAddsWhereNothingIsShared) {
+    if (GetParam() == 0) GTEST_SKIP() << "nothing is compiled";
+    const Module module = module_from(kWriteThenAdd);
+    // A session each: an explanation lists every kernel of its session.
+    const auto kernels = [&](const Tensor& x, const Tensor& y) {
+        Session session(options());
+        auto text = session.explain(module, std::vector<Value>{x, y});
+        EXPECT_TRUE(text);
+        int count = 0;
+        for (std::size_t at = 0; (at = text->find("\n  kernel ", at)) != std::string::npos; ++at) ++count;
+        return count;
+    };
+    const Tensor x = floats({4}, {1, 2, 3, 4});
+    EXPECT_EQ(kernels(x, floats({4}, {1, 2, 3, 4})), 1);
+    EXPECT_EQ(kernels(x, x), 2);
+    const std::vector<std::int64_t> sizes{3}, strides{1};
+    EXPECT_EQ(kernels(x.view(x.data_as<float>(), DType::kF32, sizes, strides),
+                      x.view(x.data_as<float>() + 1, DType::kF32, sizes, strides)),
+              2);
+}
+
 TEST_P(SessionTest, Lists) {
     const auto results = run(R"(
 .func main(n: int) -> 2
