@@ -36,8 +36,22 @@ enum class FrameOp : std::uint8_t {
     kMin,
     kMax,
     kBroadcast,
-    kAlignUp
+    kAlignUp,
+    // On slots that hold the bits of a double; comparisons give 0 or 1.
+    kRealOfInt,
+    kRealNeg,
+    kRealAdd,
+    kRealSub,
+    kRealMul,
+    kRealDiv,
+    kRealEq,
+    kRealLt,
+    kRealLe
 };
+// Reads slot `a` only.
+inline bool is_unary(FrameOp op) {
+    return op == FrameOp::kMove || op == FrameOp::kAlignUp || op == FrameOp::kRealOfInt || op == FrameOp::kRealNeg;
+}
 struct FrameInst {
     FrameOp op;
     Slot dst = 0, a = 0, b = 0;

@@ -1,5 +1,6 @@
-// Frame programs and checks: integer arithmetic on the call path.
+// Frame programs and checks: scalar arithmetic on the call path.
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "executable/executable.h"
@@ -22,6 +23,9 @@ inline std::int64_t floor_mod(std::int64_t a, std::int64_t b) {
     const std::int64_t r = a % b;
     return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r;
 }
+
+inline double real(std::int64_t bits) { return std::bit_cast<double>(bits); }
+inline std::int64_t bits(double value) { return std::bit_cast<std::int64_t>(value); }
 
 }  // namespace
 
@@ -61,6 +65,15 @@ bool run_frame(const FrameProgram& program, std::int64_t* frame) {
                 dst = raised & -inst.immediate;
                 break;
             }
+            case FrameOp::kRealOfInt: dst = bits(static_cast<double>(frame[inst.a])); break;
+            case FrameOp::kRealNeg: dst = bits(-real(frame[inst.a])); break;
+            case FrameOp::kRealAdd: dst = bits(real(frame[inst.a]) + real(frame[inst.b])); break;
+            case FrameOp::kRealSub: dst = bits(real(frame[inst.a]) - real(frame[inst.b])); break;
+            case FrameOp::kRealMul: dst = bits(real(frame[inst.a]) * real(frame[inst.b])); break;
+            case FrameOp::kRealDiv: dst = bits(real(frame[inst.a]) / real(frame[inst.b])); break;
+            case FrameOp::kRealEq: dst = real(frame[inst.a]) == real(frame[inst.b]) ? 1 : 0; break;
+            case FrameOp::kRealLt: dst = real(frame[inst.a]) < real(frame[inst.b]) ? 1 : 0; break;
+            case FrameOp::kRealLe: dst = real(frame[inst.a]) <= real(frame[inst.b]) ? 1 : 0; break;
         }
     }
     return true;

@@ -26,6 +26,15 @@ std::string inst_text(const FrameInst& inst) {
         case FrameOp::kMax: right = "max(" + a + ", " + b + ")"; break;
         case FrameOp::kBroadcast: right = "broadcast(" + a + ", " + b + ")"; break;
         case FrameOp::kAlignUp: right = "align_up(" + a + ", " + std::to_string(inst.immediate) + ")"; break;
+        case FrameOp::kRealOfInt: right = "real(" + a + ")"; break;
+        case FrameOp::kRealNeg: right = "-." + a; break;
+        case FrameOp::kRealAdd: right = a + " +. " + b; break;
+        case FrameOp::kRealSub: right = a + " -. " + b; break;
+        case FrameOp::kRealMul: right = a + " *. " + b; break;
+        case FrameOp::kRealDiv: right = a + " /. " + b; break;
+        case FrameOp::kRealEq: right = a + " ==. " + b; break;
+        case FrameOp::kRealLt: right = a + " <. " + b; break;
+        case FrameOp::kRealLe: right = a + " <=. " + b; break;
     }
     return slot_text(inst.dst) + " = " + right;
 }

@@ -110,10 +110,9 @@ private:
 
     Expected<void> program(const FrameProgram& program, Defined& state) const {
         for (const FrameInst& inst : program.insts) {
-            const bool unary = inst.op == FrameOp::kMove || inst.op == FrameOp::kAlignUp;
             if (inst.op != FrameOp::kConst) {
                 FLEXOR_TRY(read_slot(inst.a, state));
-                if (!unary) FLEXOR_TRY(read_slot(inst.b, state));
+                if (!is_unary(inst.op)) FLEXOR_TRY(read_slot(inst.b, state));
             }
             if (inst.op == FrameOp::kAlignUp && (inst.immediate <= 0 || (inst.immediate & (inst.immediate - 1)) != 0))
                 return bad("an alignment is no power of two");

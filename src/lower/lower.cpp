@@ -42,6 +42,7 @@ private:
     Expected<void> lower_extern(KernelBuilder& builder, const Inst& inst);
     void lower_check(const Inst& inst);
     void lower_read(const Inst& inst);
+    void lower_real(const Inst& inst);
     void lower_guards();
     void place_buffers();
     void lower_terminator(const specialised::Block& block);
@@ -75,7 +76,7 @@ private:
         packed_;  // geometry -> index in exe_.packed
     std::map<std::uint32_t, BufferSlot> packed_slots_;
     std::map<Reg, Slot> scalar_slots_;
-    std::vector<std::set<types::SymbolId>> read_symbols_;  // by block: symbols its reads define
+    std::vector<std::set<types::SymbolId>> read_symbols_;  // by block: symbols that its reads and comparisons define
 
     std::size_t block_ = 0;
     BlockUnits units_;
@@ -291,6 +292,27 @@ void Lowerer::lower_read(const Inst& inst) {
     late_frame_.reset();
 }
 
+void Lowerer::lower_real(const Inst& inst) {
+    using specialised::RealOp;
+    static constexpr std::array kOps = {FrameOp::kRealOfInt, FrameOp::kRealNeg, FrameOp::kRealAdd,
+                                        FrameOp::kRealSub,   FrameOp::kRealMul, FrameOp::kRealDiv,
+                                        FrameOp::kRealEq,    FrameOp::kRealLt,  FrameOp::kRealLe};
+    const Slot a = inst.real == RealOp::kOfInt ? value(inst.dim) : scalar_slot(inst.operands[0]);
+    const Slot b = inst.operands.size() == 2 ? scalar_slot(inst.operands[1]) : a;
+    const Inst* divisor = inst.real == RealOp::kDiv ? producers_[inst.operands[1]] : nullptr;
+    if (inst.real == RealOp::kDiv && (divisor == nullptr || divisor->kind != InstKind::kConst)) {
+        executable::Check check;
+        check.relation = ops::Relation::kEq;
+        check.a = slots_.emit(FrameOp::kRealEq, b, constant(0), 0, frame());  // the bits of 0.0 are 0
+        check.b = constant(0);
+        check.diagnostic = failure(DiagnosticId::kDivisionByZero, inst, 0, "");
+        step(Step::Kind::kCheck).index = static_cast<std::uint32_t>(exe_.checks.size());
+        exe_.checks.push_back(check);
+    }
+    const Slot to = specialised::is_comparison(inst.real) ? slots_.symbol(inst.symbol) : scalar_slot(inst.results[0]);
+    frame().insts.push_back({kOps[static_cast<std::size_t>(inst.real)], to, a, b, 0});
+}
+
 bool Lowerer::depends_on_reads(const Dim& d) const {
     std::vector<types::SymbolId> symbols;
     d.collect_symbols(symbols);
@@ -466,6 +488,7 @@ Expected<void> Lowerer::lower_unit(const Unit& unit, std::size_t position) {
     const Inst& first = source().insts[unit.members[0].inst];
     if (unit.kind == UnitKind::kCheck) return lower_check(first), Expected<void>{};
     if (unit.kind == UnitKind::kRead) return lower_read(first), Expected<void>{};
+    if (unit.kind == UnitKind::kScalar) return lower_real(first), Expected<void>{};
 
     for (const auto& [root, at] : allocate_before_) {
         if (at != position) continue;
@@ -534,6 +557,7 @@ Expected<void> Lowerer::lower_unit(const Unit& unit, std::size_t position) {
         }
         case UnitKind::kExtern: return lower_extern(builder, first);
         case UnitKind::kRead:
+        case UnitKind::kScalar:
         case UnitKind::kCheck: break;
     }
     return {};
@@ -682,7 +706,8 @@ Expected<Executable> Lowerer::run() {
     for (std::size_t b = 0; b < program_.blocks.size(); ++b) {
         for (const Inst& inst : program_.blocks[b].insts) {
             for (Reg r : inst.results) producers_[r] = &inst;
-            if (inst.kind == InstKind::kReadInt) read_symbols_[b].insert(inst.symbol);
+            const bool compares = inst.kind == InstKind::kReal && specialised::is_comparison(inst.real);
+            if (inst.kind == InstKind::kReadInt || compares) read_symbols_[b].insert(inst.symbol);
         }
     }
     for (const auto& s : program_.entry_symbols) slots_.bind_symbol(s.symbol, s.slot);

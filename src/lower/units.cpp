@@ -440,6 +440,22 @@ void Grouper::add(std::size_t at) {
     add_alone(at, UnitKind::kRow);
 }
 
+// Float arithmetic waits for the reads that it depends on and for nothing else, so that it parts no kernels. What may
+// raise keeps its place among the effects.
+void Grouper::add_scalar(std::size_t at) {
+    const Inst& inst = block_.insts[at];
+    add_alone(at, UnitKind::kScalar);
+    if (inst.real == specialised::RealOp::kDiv || inst.real == specialised::RealOp::kOfInt) return;
+    int earliest = 0;
+    for (Reg r : inst.operands) {
+        const auto unit = out_.unit_of[r];
+        if (!unit) continue;
+        const Unit& producer = out_.units[*unit];
+        earliest = std::max(earliest, producer.epoch + (producer.kind == UnitKind::kRead ? 1 : 0));
+    }
+    out_.units.back().epoch = earliest;
+}
+
 Expected<BlockUnits> Grouper::run() {
     find_write_sources();
     for (std::size_t at = 0; at < block_.insts.size(); ++at) {
@@ -459,6 +475,7 @@ Expected<BlockUnits> Grouper::run() {
                 add_alone(at, UnitKind::kRead);
                 lowest_epoch_ = ++epoch_;
                 continue;
+            case InstKind::kReal: add_scalar(at); continue;
             case InstKind::kOp: break;
         }
         if (is_view(program_, inst)) continue;
@@ -620,7 +637,7 @@ void Grouper::absorb_prologues() {
     }
 }
 
-// Epochs in order; inside one, checks as early as what they need allows, then by first instruction.
+// Epochs in order; inside one, scalars and then checks as early as what they need allows, then by first instruction.
 void Grouper::schedule() {
     std::vector<bool> done(out_.units.size(), false);
     std::size_t remaining = 0;
@@ -658,8 +675,11 @@ void Grouper::schedule() {
                 }
             }
             if (!ready) continue;
-            const bool sooner =
-                !best || (check != (out_.units[*best].kind == UnitKind::kCheck) ? check : first(u) < first(*best));
+            const auto rank = [&](std::size_t unit) {
+                const UnitKind kind = out_.units[unit].kind;
+                return kind == UnitKind::kScalar ? 0 : kind == UnitKind::kCheck ? 1 : 2;
+            };
+            const bool sooner = !best || (rank(u) != rank(*best) ? rank(u) < rank(*best) : first(u) < first(*best));
             if (sooner) best = u;
         }
         done[*best] = true;

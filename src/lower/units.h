@@ -21,7 +21,7 @@ using types::Truth;
 
 enum class Form : std::uint8_t { kFull, kRowKeep, kRowDrop };
 
-enum class UnitKind : std::uint8_t { kRow, kContraction, kAttention, kConcat, kExtern, kRead, kCheck };
+enum class UnitKind : std::uint8_t { kRow, kContraction, kAttention, kConcat, kExtern, kRead, kScalar, kCheck };
 
 struct Member {
     std::size_t inst = 0;  // index in the block
@@ -72,6 +72,7 @@ private:
     bool try_merge(std::size_t into, std::size_t other);
     void add(std::size_t index);
     void add_alone(std::size_t index, UnitKind kind);
+    void add_scalar(std::size_t index);
     void link(std::size_t unit, const Inst& inst);
     bool reaches(std::size_t from, std::size_t to) const;  // from needs to, directly or not
     bool write_conflicts(const Unit& unit, const Inst& write) const;

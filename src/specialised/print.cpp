@@ -100,6 +100,7 @@ private:
             case InstKind::kDimScalar: out_ << "DIM " << reg(i.results[0]) << " " << dim(i.dim); break;
             case InstKind::kReadInt: out_ << "READ " << program_.env.name(i.symbol) << " " << reg(i.operands[0]); break;
             case InstKind::kReadFloat: out_ << "READ " << reg(i.results[0]) << " " << reg(i.operands[0]); break;
+            case InstKind::kReal: real(i); break;
             case InstKind::kCheck:
                 out_ << "CHECK " << relation(*i.requirement);
                 if (i.op != nullptr) out_ << " (C" << i.requirement->constraint << " of " << i.op->name.value << ")";
@@ -114,6 +115,14 @@ private:
             out_ << "  ; " << program_.registers[i.results[0]].name;
         }
         out_ << "\n";
+    }
+
+    void real(const Inst& i) {
+        static constexpr std::array kNames = {"OF_INT", "NEG", "ADD", "SUB", "MUL", "DIV", "EQ", "LT", "LE"};
+        out_ << "REAL_" << kNames[static_cast<std::size_t>(i.real)] << " "
+             << (is_comparison(i.real) ? program_.env.name(i.symbol) : reg(i.results[0]));
+        if (i.real == RealOp::kOfInt) out_ << " " << dim(i.dim);
+        for (Reg r : i.operands) out_ << " " << reg(r);
     }
 
     void block(std::size_t b) {

@@ -8,8 +8,8 @@
 //  against every access of the same root or of a root
 //      that the signature says may overlap.
 //  S4  A check stands where eager would raise. Guards stand in `guards` and hold for every run of the program.
-//  S5  Symbols 0..entry_symbols-1 are read from the call frame; others are defined by block parameters, by kReadInt or
-//  by data-dependent results.
+//  S5  Symbols 0..entry_symbols-1 are read from the call frame; others are defined by block parameters, by kReadInt, by
+//  comparisons of run-time floats or by data-dependent results.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -49,9 +49,24 @@ enum class InstKind : std::uint8_t {
     kDimScalar,  // result is the integer `dim` as a weak scalar
     kReadInt,    // operand: one-element integer or bool tensor; defines symbol `symbol`
     kReadFloat,  // operand: one-element floating tensor; result is a run-time scalar
+    kReal,       // `real` of float scalars; a comparison defines symbol `symbol` as 0 or 1, the others have a result
     kCheck,      // `requirement` must hold here; raises the op's constraint
     kAssert,     // operand scalar or tensor (or `requirement`) must be true; raises `text`
 };
+
+// Arithmetic on run-time floats: double precision, as Python's.
+enum class RealOp : std::uint8_t {
+    kOfInt,  // the integer `dim`
+    kNeg,
+    kAdd,
+    kSub,
+    kMul,
+    kDiv,  // raises where the divisor is 0
+    kEq,
+    kLt,
+    kLe,
+};
+inline bool is_comparison(RealOp op) { return op >= RealOp::kEq; }
 
 struct Inst {
     InstKind kind = InstKind::kOp;
@@ -62,6 +77,7 @@ struct Inst {
     ops::DTypes dtypes;       // kOp
     std::uint32_t index = 0;  // kArgument, kWeight
     std::optional<ConstScalar> constant;
+    RealOp real = RealOp::kOfInt;  // kReal
     Dim dim = 0;
     SymbolId symbol = 0;
     std::optional<ops::Requirement> requirement;

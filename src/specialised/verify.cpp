@@ -106,6 +106,7 @@ private:
             defined.insert(inst.results.begin(), inst.results.end());
             if (inst.kind == InstKind::kOp && inst.op == nullptr) return bug("an op instruction without an op");
             if (inst.kind == InstKind::kCheck && !inst.requirement) return bug("a check without a requirement");
+            if (inst.kind == InstKind::kReal) FLEXOR_TRY(check_real(inst));
         }
         const Terminator& t = block.terminator;
         if (t.kind == Terminator::Kind::kBranch && t.condition.reg != kNoReg) FLEXOR_TRY(use(defined, t.condition.reg));
@@ -128,6 +129,20 @@ private:
             if (t.exit >= program_.exits.size()) return bug("an exit that does not exist");
             for (const LiveValue& v : program_.exits[t.exit].locals) FLEXOR_TRY(use_live(defined, v));
             for (const LiveValue& v : program_.exits[t.exit].stack) FLEXOR_TRY(use_live(defined, v));
+        }
+        return {};
+    }
+
+    Expected<void> check_real(const Inst& inst) const {
+        const std::size_t count = inst.real == RealOp::kOfInt ? 0 : inst.real == RealOp::kNeg ? 1 : 2;
+        if (inst.operands.size() != count || inst.results.size() != (is_comparison(inst.real) ? 0u : 1u))
+            return bug("float arithmetic with another number of operands or results");
+        std::vector<Reg> all = inst.operands;
+        all.insert(all.end(), inst.results.begin(), inst.results.end());
+        for (Reg r : all) {
+            const ops::ArgType& t = program_.registers[r].type;
+            if (t.strength != types::Strength::kScalar || t.type.dtype != DType::kF64)
+                return bug("float arithmetic on a register that is no float");
         }
         return {};
     }

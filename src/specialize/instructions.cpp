@@ -88,7 +88,8 @@ Inst& Specializer::emit(Inst inst, std::int32_t pc) {
     inst.line = line_at(pc);
     const bool writes = inst.kind == InstKind::kOp && inst.op->effects.value == ops::Effects::kWritesFirst;
     if (writes) first_new_symbol_ = static_cast<std::uint32_t>(program_.env.symbol_count());
-    if (inst.kind == InstKind::kReadInt) first_new_symbol_ = inst.symbol;
+    const bool compares = inst.kind == InstKind::kReal && specialised::is_comparison(inst.real);
+    if (inst.kind == InstKind::kReadInt || compares) first_new_symbol_ = inst.symbol;
     if (inst.kind == InstKind::kReadFloat) first_new_symbol_ = static_cast<std::uint32_t>(program_.env.symbol_count());
     block().insts.push_back(std::move(inst));
     return block().insts.back();
@@ -545,7 +546,7 @@ bool Specializer::step(const Instruction& instruction, std::int32_t pc, State& s
             return true;
         }
         case Opcode::kItem: return item(pc, state);
-        case Opcode::kScalar: return scalar(static_cast<bytecode::ScalarOperator>(instruction.a), state);
+        case Opcode::kScalar: return scalar(static_cast<bytecode::ScalarOperator>(instruction.a), pc, state);
         case Opcode::kFrozen: return frozen(instruction.a, pc, state);
         case Opcode::kAssert: return assertion(instruction.a, pc, state);
         case Opcode::kLoadFunction: {

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -112,8 +113,15 @@ private:
     void require(const ops::Requirement& requirement, const ops::OpDef* op, std::int32_t pc);
 
     // scalars.cpp
-    bool scalar(bytecode::ScalarOperator op, State& state);
-    Dim truth(const LiveValue& value) const;  // 0 or 1; value must be kInt, kBool
+    bool scalar(bytecode::ScalarOperator op, std::int32_t pc, State& state);
+    std::optional<LiveValue> integral_scalar(bytecode::ScalarOperator op, std::span<const LiveValue> operands);
+    std::optional<LiveValue> real_scalar(bytecode::ScalarOperator op, std::span<const LiveValue> operands,
+                                         std::int32_t pc);
+    LiveValue real(specialised::RealOp op, std::span<const LiveValue> operands, std::int32_t pc);
+    Reg real_operand(const LiveValue& value, std::int32_t pc);
+    Reg float_register();
+    bool is_float(const LiveValue& value) const;  // constant or known at run time
+    Dim truth(const LiveValue& value) const;      // 0 or 1; value must be kInt, kBool
     static Dim less_equal(const Dim& a, const Dim& b);
     static Dim equal(const Dim& a, const Dim& b);
 

@@ -363,6 +363,10 @@ void remove_dead_code(Program& program) {
         if (inst.kind == InstKind::kCheck || inst.kind == InstKind::kAssert || inst.kind == InstKind::kReadInt)
             return true;
         if (inst.kind == InstKind::kArgument) return true;
+        // A division may raise; a comparison defines a symbol.
+        if (inst.kind == InstKind::kReal &&
+            (inst.real == specialised::RealOp::kDiv || specialised::is_comparison(inst.real)))
+            return true;
         if (inst.kind == InstKind::kOp && inst.op->effects.value != ops::Effects::kPure) return true;
         if (specialised::is_gather(inst)) return true;  // an index out of range raises, wanted or not
         for (Reg r : inst.results) {

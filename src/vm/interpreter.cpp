@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "bytecode/scalar.h"
 #include "support/check.h"
 #include "support/diagnostic.h"
 #include "support/text.h"
 #include "vm/op_call.h"
-#include "vm/scalar.h"
 
 namespace flexor::vm {
 
@@ -224,7 +224,7 @@ Expected<Interpreter::Flow> Interpreter::step(std::vector<Value>& results) {
         case Opcode::kJump: next = inst.a; break;
         case Opcode::kBranchIfTrue:
         case Opcode::kBranchIfFalse: {
-            FLEXOR_ASSIGN(const bool condition, truth(stack_.back()));
+            FLEXOR_ASSIGN(const bool condition, bytecode::truth(stack_.back()));
             stack_.pop_back();
             if (condition == (inst.op == Opcode::kBranchIfTrue)) next = inst.a;
             break;
@@ -287,14 +287,14 @@ Expected<Interpreter::Flow> Interpreter::step(std::vector<Value>& results) {
         case Opcode::kGetRank:
         case Opcode::kGetShape: FLEXOR_TRY(shape_op(inst)); break;
         case Opcode::kItem: {
-            FLEXOR_ASSIGN(Value value, item(stack_.back()));
+            FLEXOR_ASSIGN(Value value, bytecode::item(stack_.back()));
             stack_.back() = std::move(value);
             break;
         }
         case Opcode::kScalar: FLEXOR_TRY(scalar(static_cast<bytecode::ScalarOperator>(inst.a))); break;
         case Opcode::kAssert: {
             const Value condition = pop();
-            FLEXOR_ASSIGN(const bool holds, truth(condition));
+            FLEXOR_ASSIGN(const bool holds, bytecode::truth(condition));
             if (!holds) return Diagnostic(DiagnosticId::kAssertionFailed).expected(text_constant(inst.a));
             break;
         }
@@ -450,12 +450,12 @@ Expected<void> Interpreter::get_attribute(const std::string& name) {
 
 Expected<void> Interpreter::scalar(bytecode::ScalarOperator op) {
     if (is_unary(op)) {
-        FLEXOR_ASSIGN(Value result, scalar_unary(op, stack_.back()));
+        FLEXOR_ASSIGN(Value result, bytecode::scalar_unary(op, stack_.back()));
         stack_.back() = std::move(result);
         return {};
     }
     const std::size_t top = stack_.size();
-    FLEXOR_ASSIGN(Value result, scalar_binary(op, stack_[top - 2], stack_[top - 1]));
+    FLEXOR_ASSIGN(Value result, bytecode::scalar_binary(op, stack_[top - 2], stack_[top - 1]));
     stack_.pop_back();
     stack_.back() = std::move(result);
     return {};

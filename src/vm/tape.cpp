@@ -7,7 +7,7 @@
 #include "support/check.h"
 #include "support/diagnostic.h"
 #include "support/text.h"
-#include "vm/element.h"
+#include "tensor/element.h"
 
 namespace flexor::vm {
 

@@ -12,7 +12,7 @@
 #include "flexor/session.h"
 #include "support/text.h"
 #include "text/verbs.h"
-#include "vm/element.h"
+#include "tensor/element.h"
 
 namespace flexor::tests {
 namespace {
@@ -95,8 +95,8 @@ std::vector<double> elements(const Tensor& tensor) {
         std::int64_t offset = 0;
         for (std::size_t d = 0; d < at.size(); ++d) offset += at[d] * tensor.strides()[d];
         out.push_back(is_floating(tensor.dtype())
-                          ? vm::read_real(tensor.dtype(), tensor.data(), offset)
-                          : static_cast<double>(vm::read_integer(tensor.dtype(), tensor.data(), offset)));
+                          ? read_real(tensor.dtype(), tensor.data(), offset)
+                          : static_cast<double>(read_integer(tensor.dtype(), tensor.data(), offset)));
         for (std::size_t d = at.size(); d-- > 0;) {
             if (++at[d] < tensor.sizes()[d]) break;
             at[d] = 0;

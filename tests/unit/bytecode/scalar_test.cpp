@@ -1,14 +1,14 @@
-#include "vm/scalar.h"
+#include "bytecode/scalar.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-namespace flexor::vm {
+namespace flexor::bytecode {
 namespace {
 
-using Op = bytecode::ScalarOperator;
+using Op = ScalarOperator;
 
 std::string run(Op op, Value a, Value b) {
     auto result = scalar_binary(op, a, b);
@@ -84,4 +84,4 @@ TEST(Scalar, TruthAndItemOfTensors) {
 }
 
 }  // namespace
-}  // namespace flexor::vm
+}  // namespace flexor::bytecode

@@ -7,7 +7,7 @@
 #include "support/check.h"
 #include "types/half.h"
 
-namespace flexor::vm {
+namespace flexor {
 
 template <class T>
 T load_element(const void* data, std::int64_t index) {
@@ -48,4 +48,4 @@ inline double read_real(DType dtype, const void* data, std::int64_t index) {
     FLEXOR_UNREACHABLE();
 }
 
-}  // namespace flexor::vm
+}  // namespace flexor

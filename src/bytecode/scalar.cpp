@@ -1,14 +1,12 @@
-#include "vm/scalar.h"
+#include "bytecode/scalar.h"
 
 #include <cmath>
 #include <limits>
 
 #include "support/diagnostic.h"
-#include "vm/element.h"
+#include "tensor/element.h"
 
-namespace flexor::vm {
-
-using bytecode::ScalarOperator;
+namespace flexor::bytecode {
 
 namespace {
 
@@ -134,8 +132,6 @@ Expected<Value> power(const Value& a, const Value& b) {
 
 }  // namespace
 
-bool is_unary(ScalarOperator op) { return op >= ScalarOperator::kNeg; }
-
 Expected<Value> scalar_binary(ScalarOperator op, const Value& a, const Value& b) {
     if (op == ScalarOperator::kEq || op == ScalarOperator::kNe) {
         const bool want = op == ScalarOperator::kEq;
@@ -236,4 +232,4 @@ Expected<bool> truth(const Value& value) {
     return nonzero(scalar);
 }
 
-}  // namespace flexor::vm
+}  // namespace flexor::bytecode
