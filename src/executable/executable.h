@@ -3,10 +3,12 @@
 //
 // Laws
 //  X1  The frame starts with the call frame of the signature; further slots are written by frame programs, block moves
-//  and read steps, each before its use. X2  A buffer slot holds a base address. Arguments and weights are set at entry;
-//  arena buffers at block entry; others by kAllocate and block moves. X3  Arena memory lives for one run of its block:
-//  a value that leaves the block (terminator values, jump arguments) is never in the arena. X4  Steps run in order. A
-//  step that fails leaves every earlier effect visible and later ones undone, as eager does.
+//      and read steps, each before its use.
+//  X2  A buffer slot holds a base address. Arguments and weights are set at entry; arena buffers at block entry; others
+//      by kAllocate and block moves.
+//  X3  Arena memory lives for one run of its block: a value that leaves the block (terminator values, jump arguments)
+//      is never in the arena.
+//  X4  Steps run in order. A step that fails leaves every earlier effect visible and later ones undone, as eager does.
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -8,15 +8,16 @@
 // Laws
 //  L1  A stage may use a kRowValue only of an earlier reduce stage.
 //  L2  Rows are independent: no stage reads what another row wrote. A buffer that is both loaded and stored by a kernel
-//  is either
-//      accessed by identical (access, index) pairs, or the two accesses do not overlap.
+//      is either accessed by identical (access, index) pairs, or the two accesses do not overlap.
 //  L3  dtypes are explicit. Arithmetic on f16 and bf16 does not exist: nodes compute in f32 between casts; a rounding
-//  point is a cast. L4  Reduce order is free (tree); the result of a sum over zero trips is 0, prod 1, max/min the
-//  identity (-inf/lowest, +inf/highest), any 0, all 1. L5  Contraction of mul and add to fma is allowed; no other
-//  reassociation outside reduce stages. L6  Integers of a kernel (extents, strides, offsets) are constants or slots of
-//  the launch's int64 array: one compilation serves all sizes. L7  Extents may be 0. A gathered index is checked
-//  against its extent: out of range sets the fault flag of the launch and reads element 0 of
-//      nothing (the load gives 0, the store is dropped).
+//      point is a cast.
+//  L4  Reduce order is free (tree); the result of a sum over zero trips is 0, prod 1, max/min the identity
+//      (-inf/lowest, +inf/highest), any 0, all 1.
+//  L5  Contraction of mul and add to fma is allowed; no other reassociation outside reduce stages.
+//  L6  Integers of a kernel (extents, strides, offsets) are constants or slots of the launch's int64 array: one
+//      compilation serves all sizes.
+//  L7  Extents may be 0. A gathered index is checked against its extent: out of range sets the fault flag of the launch
+//      and reads element 0 of nothing (the load gives 0, the store is dropped).
 #include <cstdint>
 #include <optional>
 #include <string>

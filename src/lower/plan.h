@@ -7,7 +7,8 @@
 //
 // Laws
 //  P1  Two buffers that are live at one step share no byte, whatever the symbols are: also where a size is not one yet
-//  (negative, because the check that refuses it stands later). P2  Offsets are multiples of 64.
+//      (negative, because the check that refuses it stands later).
+//  P2  Offsets are multiples of 64.
 #include <vector>
 
 #include "lower/arena_order.h"

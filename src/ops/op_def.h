@@ -93,14 +93,12 @@ struct Requirement {
 // once.
 //
 //  require_*  states a constraint. Proven: nothing. Refuted: false, and failed_requirement() holds it. Unknown:
-//  recorded
-//             as a check. A check holds only where it stands, so it is not assumed in the environment; the caller may
-//             assume it for what it dominates.
+//             recorded as a check. A check holds only where it stands, so it is not assumed in the environment; the
+//             caller may assume it for what it dominates.
 //  decide_*   asks a question whose answer changes the result (view or copy). Proven or refuted: that. Unknown:
-//  answered
-//             by the hints of the call at hand, recorded as a guard and assumed in the environment; without a hint, or
-//             when guards are not allowed, the answer is false and nothing is recorded, so false must be the safe
-//             answer.
+//             answered by the hints of the call at hand, recorded as a guard and assumed in the environment; without a
+//             hint, or when guards are not allowed, the answer is false and nothing is recorded, so false must be the
+//             safe answer.
 //  settle_eq  as decide_eq where no answer is safe (the rank of the result depends on it): the answer is recorded as a
 //             guard in every case; without a hint it is false.
 //  layout_*   asks what the strides of the result depend on, or whether it is a view: a guard also where other guards

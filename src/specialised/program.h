@@ -4,12 +4,12 @@
 // Laws
 //  S1  Every register has one definition (SSA); blocks take arguments. Integers are not registers: they are Dims.
 //  S2  A view is a register whose type carries its geometry and whose `root` is the register that owns the memory;
-//  aliasing is explicit. S3  Instructions run in order where effects say so: a write (Effects::kWritesFirst) is ordered
-//  against every access of the same root or of a root
-//      that the signature says may overlap.
+//      aliasing is explicit.
+//  S3  Instructions run in order where effects say so: a write (Effects::kWritesFirst) is ordered against every access
+//      of the same root or of a root that the signature says may overlap.
 //  S4  A check stands where eager would raise. Guards stand in `guards` and hold for every run of the program.
 //  S5  Symbols 0..entry_symbols-1 are read from the call frame; others are defined by block parameters, by kReadInt, by
-//  comparisons of run-time floats or by data-dependent results.
+//      comparisons of run-time floats or by data-dependent results.
 #include <cstdint>
 #include <memory>
 #include <optional>

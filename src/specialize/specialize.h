@@ -6,7 +6,8 @@
 //  A1  The result computes what the bytecode computes for every call frame that satisfies the signature and the guards.
 //  A2  Hints choose only which guards are proposed; with `generalise` none is proposed beyond declarations and FROZEN.
 //  A3  What cannot be expressed ends the region at that pc with an exit that carries every live value; nothing is
-//  executed twice. A4  Loop heads widen: a carried dim that changes becomes a symbol of the block, once.
+//      executed twice.
+//  A4  Loop heads widen: a carried dim that changes becomes a symbol of the block, once.
 #include <cstdint>
 #include <span>
 

@@ -3,8 +3,8 @@
 //
 // Laws
 //  T1  Every pass keeps the values, the effects and their order, and the geometry of every register that leaves the
-//  region. T2  After expand() no instruction is a composite; what an exit or a return hands out keeps its declared
-//  strides.
+//      region.
+//  T2  After expand() no instruction is a composite; what an exit or a return hands out keeps its declared strides.
 #include "specialised/program.h"
 #include "support/expected.h"
 

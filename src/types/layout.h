@@ -5,8 +5,9 @@
 //  kPermuted         compact under a permutation of the axes (the permutation is part of the class)
 //  kInnerContiguous  stride of the last axis is 1, the others are free but do not overlap
 //  kBroadcast        some strides are 0 (the mask of those axes is part of the class), the others as kInnerContiguous
-//  or free kSelfOverlapping  two index tuples may reach one address without a stride-0 axis kGeneral          anything
-//  else without self-overlap (negative strides included)
+//                    or free
+//  kSelfOverlapping  two index tuples may reach one address without a stride-0 axis
+//  kGeneral          anything else without self-overlap (negative strides included)
 //
 // Strides of size-1 axes are ignored; a tensor without elements is contiguous.
 #include <cstdint>

@@ -3,10 +3,9 @@
 //
 // Laws
 //  P1  Raw memory is read only of exact numpy.ndarray and exact torch.Tensor/Parameter that are plain strided CPU
-//  memory. Everything else takes
-//      __dlpack__ or is refused by name.
-//  P2  A Tensor made from an object keeps the object alive; memory handed out is kept alive by the object that wraps
-//  it. P3  An argument that comes back is the same Python object.
+//      memory. Everything else takes __dlpack__ or is refused by name.
+//  P2  A Tensor made from an object keeps the object alive; memory handed out is kept alive by the object that wraps it.
+//  P3  An argument that comes back is the same Python object.
 #include <Python.h>
 
 #include "flexor/value.h"

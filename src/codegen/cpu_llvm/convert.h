@@ -2,14 +2,11 @@
 //
 // Promises
 //  C1  In registers: bool is i1, f16 and bf16 are their 16 bits as i16, the others are themselves. In memory bool is
-//  one
-//      byte, written 0 or 1, read as true for any non-zero byte.
+//      one byte, written 0 or 1, read as true for any non-zero byte.
 //  C2  A cast to a floating type rounds once, to nearest even; NaN stays NaN, denormals are kept. Integer to f16 and
-//  bf16
-//      goes through f32, as the frameworks do.
+//      bf16 goes through f32, as the frameworks do.
 //  C3  Float to integer truncates. Out of range is what x86 frameworks give: int32 and narrower take the low bits of
-//  the
-//      int32 conversion (0x80000000 where that overflows), int64 gives 1 << 63.
+//      the int32 conversion (0x80000000 where that overflows), int64 gives 1 << 63.
 //  C4  No library call.
 #pragma once
 

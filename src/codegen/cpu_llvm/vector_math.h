@@ -8,7 +8,8 @@
 //      sigmoid and erf (2.3; erf 4 without AVX-512); double 2 for all but tan, tanh, erf (2.5); pow 1 for float, 2 for
 //      double.
 //  M3  NaN in gives NaN out; infinities, signed zeros and poles as C's math library, except where a function says
-//  otherwise. M4  A function may add blocks: the builder then stands in another block than before.
+//      otherwise.
+//  M4  A function may add blocks: the builder then stands in another block than before.
 #pragma once
 
 #include <functional>
@@ -85,8 +86,8 @@ private:
     Sum two_prod(Value a, Value b);
 
     Value power_of_two(Value n);  // 2^n for an integer vector of float width, n in the normal range
-    // p * 2^n, correct down to denormals and up to infinity. shifted = n + Format::shifter; x has n's sign where n !=
-    // 0.
+    // p * 2^n, correct down to denormals and up to infinity. shifted = n + Format::shifter; x has n's sign where
+    // n != 0.
     Value scale(Value p, Value n, Value shifted, Value x);
     Value exp_of_reduced(Value hi, Value lo, Value shifted);
     Value exp_polynomial(Value r);
