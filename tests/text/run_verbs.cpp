@@ -11,8 +11,8 @@
 #include "driver/report.h"
 #include "flexor/session.h"
 #include "support/text.h"
-#include "text/verbs.h"
 #include "tensor/element.h"
+#include "text/verbs.h"
 
 namespace flexor::tests {
 namespace {
