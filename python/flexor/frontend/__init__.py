@@ -1,0 +1,1 @@
+"""Front ends: what turns a program of somebody else's into Flexor bytecode."""
