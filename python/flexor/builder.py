@@ -52,73 +52,80 @@ class Var:
     def _op(self, name: str, *others: Any, **attrs: Any) -> Any:
         return self._function.op(name, self, *others, **attrs)
 
-    def _scalar_or_op(self, scalar: str, op: str, *others: Any) -> Any:
-        if self._native.type() in ("int", "float", "bool"):
-            return self._function.scalar(scalar, self, *others)
-        return self._op(op, *others)
+    def _scalar_or_op(self, scalar: str, op: str, *operands: Any) -> Any:
+        """Scalars alone make a scalar; beside anything else they are operands of the op."""
+        if all(_is_scalar(operand) for operand in operands):
+            return self._function.scalar(scalar, *operands)
+        return self._function.op(op, *operands)
 
     def __add__(self, other: Any) -> Any:
-        return self._scalar_or_op("add", "add", other)
+        return self._scalar_or_op("add", "add", self, other)
 
     def __radd__(self, other: Any) -> Any:
-        return self._function.op("add", other, self)
+        return self._scalar_or_op("add", "add", other, self)
 
     def __sub__(self, other: Any) -> Any:
-        return self._scalar_or_op("sub", "sub", other)
+        return self._scalar_or_op("sub", "sub", self, other)
 
     def __rsub__(self, other: Any) -> Any:
-        return self._function.op("sub", other, self)
+        return self._scalar_or_op("sub", "sub", other, self)
 
     def __mul__(self, other: Any) -> Any:
-        return self._scalar_or_op("mul", "mul", other)
+        return self._scalar_or_op("mul", "mul", self, other)
 
     def __rmul__(self, other: Any) -> Any:
-        return self._function.op("mul", other, self)
+        return self._scalar_or_op("mul", "mul", other, self)
 
     def __truediv__(self, other: Any) -> Any:
-        return self._scalar_or_op("true_div", "div", other)
+        return self._scalar_or_op("true_div", "div", self, other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return self._function.op("div", other, self)
+        return self._scalar_or_op("true_div", "div", other, self)
 
     def __floordiv__(self, other: Any) -> Any:
-        return self._scalar_or_op("floor_div", "floor_divide", other)
+        return self._scalar_or_op("floor_div", "floor_divide", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._scalar_or_op("floor_div", "floor_divide", other, self)
 
     def __mod__(self, other: Any) -> Any:
-        return self._scalar_or_op("mod", "remainder", other)
+        return self._scalar_or_op("mod", "remainder", self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._scalar_or_op("mod", "remainder", other, self)
 
     def __pow__(self, other: Any) -> Any:
-        return self._scalar_or_op("pow", "pow", other)
+        return self._scalar_or_op("pow", "pow", self, other)
 
     def __rpow__(self, other: Any) -> Any:
-        return self._function.op("pow", other, self)
+        return self._scalar_or_op("pow", "pow", other, self)
 
     def __matmul__(self, other: Any) -> Any:
         return self._op("matmul", other)
 
     def __neg__(self) -> Any:
-        return self._scalar_or_op("neg", "neg")
+        return self._scalar_or_op("neg", "neg", self)
 
     def __abs__(self) -> Any:
         return self._op("abs")
 
     def __lt__(self, other: Any) -> Any:
-        return self._scalar_or_op("lt", "lt", other)
+        return self._scalar_or_op("lt", "lt", self, other)
 
     def __le__(self, other: Any) -> Any:
-        return self._scalar_or_op("le", "le", other)
+        return self._scalar_or_op("le", "le", self, other)
 
     def __gt__(self, other: Any) -> Any:
-        return self._scalar_or_op("gt", "gt", other)
+        return self._scalar_or_op("gt", "gt", self, other)
 
     def __ge__(self, other: Any) -> Any:
-        return self._scalar_or_op("ge", "ge", other)
+        return self._scalar_or_op("ge", "ge", self, other)
 
     def __eq__(self, other: Any) -> Any:  # type: ignore[override]
-        return self._scalar_or_op("eq", "eq", other)
+        return self._scalar_or_op("eq", "eq", self, other)
 
     def __ne__(self, other: Any) -> Any:  # type: ignore[override]
-        return self._scalar_or_op("ne", "ne", other)
+        return self._scalar_or_op("ne", "ne", self, other)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -230,6 +237,13 @@ def _op_names() -> Iterable[str]:
 
 def _operand_names(op: str) -> list[str]:
     return _operands().get(op, [])
+
+
+def _is_scalar(value: Any) -> bool:
+    """A scalar value of the program, or a number that becomes one."""
+    if isinstance(value, Var):
+        return value.type in ("int", "float", "bool")
+    return isinstance(value, (int, float, Symbol))
 
 
 def _raw(value: Any) -> Any:

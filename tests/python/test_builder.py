@@ -1,0 +1,63 @@
+"""What the operators of the Builder write."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import flexor
+
+SESSIONS = [flexor.Session(compile=False), flexor.Session()]
+
+
+def scalars(body):
+    """main(n: int, x: f32[S]) = body(n, x)"""
+    b = flexor.Builder()
+    f = b.function("main")
+    n = f.input("n", "int")
+    x = f.input("x", "float32", ["S"])
+    f.output(body(n, x))
+    return b.build()
+
+
+@pytest.mark.parametrize(
+    ("expression", "wanted"),
+    [
+        (lambda n, x: 1 + n, 8),
+        (lambda n, x: 1 - n, -6),
+        (lambda n, x: 3 * n, 21),
+        (lambda n, x: 2 / n, 2 / 7),
+        (lambda n, x: 2**n, 128),
+        (lambda n, x: 30 // n, 4),
+        (lambda n, x: 30 % n, 2),
+        (lambda n, x: n + 1, 8),
+        (lambda n, x: n**2, 49),
+        (lambda n, x: -n, -7),
+    ],
+)
+def test_arithmetic_on_scalars_is_python_s_on_both_sides(expression, wanted):
+    module = scalars(expression)
+    assert "CALL_OP" not in module.dis()
+    for session in SESSIONS:
+        got = session.run(module, 7, np.ones(3, np.float32))
+        assert type(got) is type(wanted)
+        assert got == wanted
+
+
+@pytest.mark.parametrize(
+    ("expression", "wanted"),
+    [
+        (lambda n, x: n + x, [8, 9]),
+        (lambda n, x: x + n, [8, 9]),
+        (lambda n, x: n - x, [6, 5]),
+        (lambda n, x: 1 - x, [0, -1]),
+        (lambda n, x: 1 / x, [1, 0.5]),
+        (lambda n, x: 2**x, [2, 4]),
+        (lambda n, x: n < x, [False, False]),
+    ],
+)
+def test_a_scalar_beside_a_tensor_is_an_operand_of_the_op(expression, wanted):
+    module = scalars(expression)
+    for session in SESSIONS:
+        got = session.run(module, 7, np.array([1, 2], np.float32))
+        assert np.asarray(got).tolist() == wanted
