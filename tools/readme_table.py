@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tables of README.md and docs/rivals.md, from the newest bench/results/*.json. Without one there are no tables.
+"""The tables of README.md and docs/rivals.md, from the newest of bench/results/*.json for each processor. Without one there are no tables.
 
 tools/generate.py writes them; run alone, this prints the table of the README."""
 
@@ -34,14 +34,14 @@ def figure(value: float | None, unit: str = "s") -> str:
     return f"{value / 1e-9:.3g} ns"
 
 
-def newest() -> tuple[Path, list[Row]] | None:
-    """The result file with the last name, by the date that names begin with, and its rows."""
-    files = sorted((ROOT / "bench/results").glob("*.json"))
-    if not files:
-        return None
+def results() -> list[tuple[Path, list[Row]]]:
+    """Of each processor the result file with the last name, by the date that names begin with, and its rows."""
     known = set(Row.__dataclass_fields__)
-    rows = [Row(**{key: value for key, value in row.items() if key in known}) for row in json.loads(files[-1].read_text())]
-    return files[-1], rows
+    of_cpu: dict[str, tuple[Path, list[Row]]] = {}
+    for path in sorted((ROOT / "bench/results").glob("*.json")):
+        rows = [Row(**{key: value for key, value in row.items() if key in known}) for row in json.loads(path.read_text())]
+        of_cpu[next((row.cpu for row in rows if row.cpu), "an unnamed processor")] = path, rows
+    return list(of_cpu.values())
 
 
 def cases(rows: list[Row]) -> list[tuple[str, str]]:
@@ -71,11 +71,11 @@ def table(head: list[str], body: list[list[Any]]) -> str:
 
 
 def readme_table() -> str:
-    """One line for each figure with a goal, and for each case in which a rival ran."""
-    found = newest()
-    if found is None:
-        return NOTHING_YET
-    path, rows = found
+    """A table a processor: one line for each figure with a goal, and for each case in which a rival ran."""
+    return "\n".join(_readme_table(path, rows) for path, rows in results()) or NOTHING_YET
+
+
+def _readme_table(path: Path, rows: list[Row]) -> str:
     body = []
     for group, case in cases(rows):
         for row in rows:
@@ -94,11 +94,11 @@ def readme_table() -> str:
 
 
 def rivals_table() -> str:
-    """Every engine of every timed case."""
-    found = newest()
-    if found is None:
-        return NOTHING_YET
-    path, rows = found
+    """A table a processor: every engine of every timed case."""
+    return "\n".join(_rivals_table(path, rows) for path, rows in results()) or NOTHING_YET
+
+
+def _rivals_table(path: Path, rows: list[Row]) -> str:
     timed = [row for row in rows if row.median_s is not None]
     engines = list(dict.fromkeys(row.engine for row in timed))
     engines.sort(key=lambda name: (not name.startswith("flexor"), name in NOT_RIVALS, name))
