@@ -54,6 +54,16 @@ def test_an_argument_that_requires_grad():
         assert torch.equal(module(torch.ones(3, requires_grad=True)), torch.ones(3))
 
 
+def test_a_write_to_a_read_only_array():
+    module = program([("x", "float32", ["N"])], lambda f, x: f.op("add_", x, 1.0))
+    fixed = np.zeros(3, np.float32)
+    fixed.flags.writeable = False
+    text = refused(flexor.ArgumentError, "E0511", lambda: module(fixed))
+    assert "hint" in text
+    assert not fixed.any()
+    assert module(np.zeros(3, np.float32)).tolist() == [1, 1, 1]
+
+
 def test_every_refusal_has_a_number_and_a_kind():
     with pytest.raises(flexor.ModuleError) as caught:
         flexor.from_text(".func main() -> 1\n  LOAD_CONST 1\n  CALL_OP no_such_op 1\n  RETURN 1\n")

@@ -48,10 +48,7 @@ PyObject* run(Session& session, Program& program, PyObject* const* arguments, Py
     }
     Framework framework = Framework::kNone;
     for (Py_ssize_t i = 0; i < count; ++i) {
-        if (program.writes && is_read_only(arguments[i])) {
-            PyErr_SetString(PyExc_ValueError, "E0504 the program writes to an argument whose memory is read-only");
-            return nullptr;
-        }
+        if (program.writes && !check_writable(arguments[i])) return nullptr;
         if (!value_from_object(arguments[i], values[i], framework)) return nullptr;
     }
     const Framework outer = current_framework;

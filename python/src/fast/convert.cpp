@@ -567,8 +567,17 @@ bool note_write(PyObject* object) {
     return true;
 }
 
-bool is_read_only(PyObject* object) {
-    return PyArray_Check(object) && PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(object)) == 0;
+bool check_writable(PyObject* object) {
+    if (PyArray_Check(object) && PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(object)) == 0) {
+        raise_named("ArgumentError",
+                    "E0511 the program writes to an argument whose memory is read-only\n  hint: pass a copy");
+        return false;
+    }
+    if (!PyList_Check(object) && !PyTuple_Check(object)) return true;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+        if (!check_writable(PySequence_Fast_GET_ITEM(object, i))) return false;
+    }
+    return true;
 }
 
 }  // namespace flexor::python

@@ -26,6 +26,6 @@ void raise_diagnostic(const Diagnostic& diagnostic);
 
 // Adds one to the version counter of a torch tensor that a run wrote to; arrays of NumPy have none.
 bool note_write(PyObject* object);
-bool is_read_only(PyObject* object);  // an array whose memory may not be written
+bool check_writable(PyObject* object);  // false with an exception for an array whose memory may not be written
 
 }  // namespace flexor::python
