@@ -108,6 +108,26 @@ const char* combine_name(Combine combine) {
     FLEXOR_UNREACHABLE();
 }
 
+bool may_fault(const Body& body) {
+    const auto divides = [&](const Node& node) {
+        switch (node.op) {
+            case ScalarOp::kFloorDiv:
+            case ScalarOp::kTruncDiv:
+            case ScalarOp::kFloorMod:
+            case ScalarOp::kTruncMod: break;
+            default: return false;
+        }
+        const Node& divisor = body.nodes[node.operands[1]];
+        return !is_floating(node.dtype) && (divisor.op != ScalarOp::kConst || divisor.constant_bits == 0);
+    };
+    return std::any_of(body.nodes.begin(), body.nodes.end(), divides) ||
+           std::any_of(body.accesses.begin(), body.accesses.end(),
+                       [](const Access& a) { return !a.gathers.empty(); }) ||
+           std::any_of(body.stages.begin(), body.stages.end(), [](const Stage& stage) {
+               return stage.kind == StageKind::kStore && !stage.target.gathers.empty();
+           });
+}
+
 Traffic traffic(const Kernel& kernel) {
     Traffic out;
     for (const BufferParam& buffer : kernel.buffers) {

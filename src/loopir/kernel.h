@@ -198,6 +198,9 @@ Traffic traffic(const Kernel& kernel);
 std::size_t structural_hash(const Kernel& kernel);          // without names
 bool structurally_equal(const Kernel& a, const Kernel& b);  // without names
 
+// Whether a run of the body may set the fault flag: a gathered index out of range, an integer divided by what may be 0.
+bool may_fault(const Body& body);
+
 const char* combine_name(Combine combine);
 
 // Appends nodes with local value numbering, and folds what changes no bit of any result: integer identities and

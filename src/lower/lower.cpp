@@ -454,27 +454,13 @@ Expected<void> Lowerer::launch(KernelBuilder& builder, const Inst& inst) {
         exe_.kernels.push_back(std::move(slot));
     }
     launch.kernel = index;
-    const auto faults = [](const Body& body) {
-        for (const Access& a : body.accesses) {
-            if (!a.gathers.empty()) return true;
-        }
-        for (const auto& stage : body.stages) {
-            if (stage.kind == loopir::StageKind::kStore && !stage.target.gathers.empty()) return true;
-        }
-        for (const auto& node : body.nodes) {
-            const bool division = node.op == loopir::ScalarOp::kFloorDiv || node.op == loopir::ScalarOp::kTruncDiv ||
-                                  node.op == loopir::ScalarOp::kFloorMod || node.op == loopir::ScalarOp::kTruncMod;
-            if (division && !is_floating(node.dtype)) return true;
-        }
-        return false;
-    };
     const auto gathers = [](const Body& body) {
         return std::any_of(body.accesses.begin(), body.accesses.end(),
                            [](const Access& a) { return !a.gathers.empty(); });
     };
     const bool prologue_faults =
-        kernel.contraction && kernel.contraction->prologue && faults(*kernel.contraction->prologue);
-    if (faults(kernel.body) || prologue_faults) {
+        kernel.contraction && kernel.contraction->prologue && loopir::may_fault(*kernel.contraction->prologue);
+    if (loopir::may_fault(kernel.body) || prologue_faults) {
         const bool gathered = gathers(kernel.body) || (prologue_faults && gathers(*kernel.contraction->prologue));
         launch.fault =
             failure(gathered ? DiagnosticId::kElementIndexOutOfRange : DiagnosticId::kDivisionByZero, inst, 0, "") + 1;

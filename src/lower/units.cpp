@@ -249,7 +249,7 @@ std::vector<Reg> Grouper::forwarded(std::size_t index, const Inst& inst) const {
 // neither raises nor is the reason for a write, which would then read it from memory.
 bool Grouper::may_rise(std::size_t index, const Inst& inst) const {
     const Unit& unit = out_.units[index];
-    if (unit.epoch < lowest_epoch_ || is_write(inst) || specialised::is_gather(inst)) return false;
+    if (unit.epoch < lowest_epoch_ || is_write(inst) || specialised::may_raise(program_, inst)) return false;
     if (inst.op->effects.value != ops::Effects::kPure) return false;
     for (Reg r : inst.results) {
         if (write_sources_[program_.registers[r].root]) return false;
@@ -517,8 +517,9 @@ void Grouper::mark_stored() {
         const Unit& unit = out_.units[u];
         for (const Member& m : unit.members) {
             const Inst& inst = block_.insts[m.inst];
-            // A gather that nobody reads is there to raise: it must run.
-            if (specialised::is_gather(inst) && !read[inst.results[0]]) store(inst.results[0]);
+            // What nobody reads is there to raise: it must run.
+            if (!inst.results.empty() && !read[inst.results[0]] && specialised::may_raise(program_, inst))
+                store(inst.results[0]);
             for (std::size_t o = 0; o < inst.operands.size(); ++o) {
                 const Reg reg = inst.operands[o];
                 if (reg == kNoReg || scalar(reg)) continue;

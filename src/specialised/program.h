@@ -86,12 +86,6 @@ struct Inst {
     std::int32_t line = 0;
 };
 
-// Elements at places that another operand names: raises in the run if a place lies outside.
-inline bool is_gather(const Inst& inst) {
-    return inst.kind == InstKind::kOp && inst.operands.size() > 1 &&
-           std::holds_alternative<ops::IndexLower>(inst.op->lower.value);
-}
-
 // A value of the VM at a safe point or a return.
 struct LiveValue {
     enum class Kind : std::uint8_t {
@@ -170,6 +164,10 @@ struct Program {
     std::vector<bool> may_overlap;    // n*n over arguments: the signature's alias groups (empty: nothing is written)
     std::vector<Reg> arguments;       // tensor arguments in order
 };
+
+// Whether what the elements hold may make the instruction raise in the run: an index out of range, an integer divided
+// by zero. It must run even if nobody wants its result.
+bool may_raise(const Program& program, const Inst& inst);
 
 std::string print(const Program& program);
 // Promises: every register is defined once and dominates its uses; block argument counts and types fit; symbols are

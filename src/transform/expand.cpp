@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <optional>
 #include <unordered_map>
@@ -354,39 +355,43 @@ Expected<void> expand(Program& program, types::Promotion promotion) { return Exp
 
 void remove_dead_code(Program& program) {
     std::vector<bool> used(program.registers.size(), false);
+    std::vector<std::vector<bool>> kept;  // whatever becomes of its results
     for (Block& block : program.blocks) {
         for_each_terminator_reg(program, block, [&](Reg& r) { used[r] = true; });
-    }
-    // Blocks backwards, twice the number of blocks at most: uses only grow.
-    bool changed = true;
-    const auto needed = [&](const Inst& inst) {
-        if (inst.kind == InstKind::kCheck || inst.kind == InstKind::kAssert || inst.kind == InstKind::kReadInt)
-            return true;
-        if (inst.kind == InstKind::kArgument) return true;
-        // A division may raise; a comparison defines a symbol.
-        if (inst.kind == InstKind::kReal &&
-            (inst.real == specialised::RealOp::kDiv || specialised::is_comparison(inst.real)))
-            return true;
-        if (inst.kind == InstKind::kOp && inst.op->effects.value != ops::Effects::kPure) return true;
-        if (specialised::is_gather(inst)) return true;  // an index out of range raises, wanted or not
-        for (Reg r : inst.results) {
-            if (used[r]) return true;
+        auto& flags = kept.emplace_back();
+        for (const Inst& inst : block.insts) {
+            const bool effect = inst.kind == InstKind::kOp && inst.op->effects.value != ops::Effects::kPure;
+            // A division of numbers may raise; a comparison of them defines a symbol.
+            const bool real = inst.kind == InstKind::kReal &&
+                              (inst.real == specialised::RealOp::kDiv || specialised::is_comparison(inst.real));
+            flags.push_back(effect || real || inst.kind == InstKind::kCheck || inst.kind == InstKind::kAssert ||
+                            inst.kind == InstKind::kReadInt || inst.kind == InstKind::kArgument ||
+                            specialised::may_raise(program, inst));
         }
-        return false;
+    }
+    const auto needed = [&](std::size_t block, std::size_t at) {
+        const std::vector<Reg>& results = program.blocks[block].insts[at].results;
+        return kept[block][at] || std::any_of(results.begin(), results.end(), [&](Reg r) { return used[r]; });
     };
-    while (changed) {
+    // Blocks backwards, twice the number of blocks at most: uses only grow.
+    for (bool changed = true; changed;) {
         changed = false;
-        for (auto block = program.blocks.rbegin(); block != program.blocks.rend(); ++block) {
-            for (auto inst = block->insts.rbegin(); inst != block->insts.rend(); ++inst) {
-                if (!needed(*inst)) continue;
-                for (Reg r : inst->operands) {
+        for (std::size_t block = program.blocks.size(); block-- > 0;) {
+            const std::vector<Inst>& insts = program.blocks[block].insts;
+            for (std::size_t at = insts.size(); at-- > 0;) {
+                if (!needed(block, at)) continue;
+                for (Reg r : insts[at].operands) {
                     if (r != kNoReg && !used[r]) used[r] = changed = true;
                 }
             }
         }
     }
-    for (Block& block : program.blocks) {
-        std::erase_if(block.insts, [&](const Inst& inst) { return !needed(inst); });
+    for (std::size_t block = 0; block < program.blocks.size(); ++block) {
+        std::vector<Inst> insts;
+        for (std::size_t at = 0; at < program.blocks[block].insts.size(); ++at) {
+            if (needed(block, at)) insts.push_back(program.blocks[block].insts[at]);
+        }
+        program.blocks[block].insts = std::move(insts);
     }
 }
 

@@ -13,7 +13,7 @@ namespace flexor::transform {
 // Replaces composite ops by the graphs their entries state, and shares equal pure instructions within a block.
 Expected<void> expand(specialised::Program& program, types::Promotion promotion);
 
-// Removes pure instructions whose results nobody uses.
+// Removes pure instructions whose results nobody uses, unless they may raise.
 void remove_dead_code(specialised::Program& program);
 
 }  // namespace flexor::transform
