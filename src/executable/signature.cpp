@@ -14,7 +14,7 @@ std::uint64_t hash_value(const LiveSignature& value, std::uint64_t hash) {
                 static_cast<std::uint64_t>(value.device.kind) << 24 |
                 static_cast<std::uint64_t>(static_cast<std::uint8_t>(value.device.index)) << 32 |
                 std::uint64_t{value.alignment} << 40 | std::uint64_t{value.alias_group} << 48 |
-                std::uint64_t{value.exact_alias} << 56;
+                std::uint64_t{value.exact_alias} << 56 | std::uint64_t{value.module_weight} << 57;
         hash = support::hash_combine(hash, value.layout.bits());
     }
     hash = support::hash_combine(hash, word);
@@ -86,6 +86,7 @@ std::string to_string(const LiveSignature& value) {
         out += " alias" + std::to_string(value.alias_group);
         if (value.exact_alias) out += " same";
     }
+    if (value.module_weight) out += " weight";
     return out;
 }
 

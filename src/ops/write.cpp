@@ -89,10 +89,10 @@ Expected<DTypes> fill_dtype(Args args, const Attrs& attrs, types::Promotion prom
 }
 bool fill_shape(ShapeContext& context, Results& results) {
     if (context.type(1).rank() != 0) return context.fail(1);
-    return assign_shape(context, results);
-}
-std::vector<GraphValue> lower_fill(GraphBuilder& g, std::span<const GraphValue> args, const Attrs&) {
-    return {g.op("assign", {args[0], args[1]})};
+    if (context.args()[1].strength != types::Strength::kScalar) return assign_shape(context, results);
+    // Elements that share memory all become the one number; torch takes that as well.
+    results.push_back(itself(context.type(0)));
+    return true;
 }
 
 // ---------------------------------------------------------------- the in-place forms of other ops
@@ -257,6 +257,8 @@ std::vector<OpDef> write_ops() {
     constexpr OperandKind tensor = OperandKind::kTensor;
     constexpr Constraint no_overlap{"no two elements of the target share memory", DiagnosticId::kOverlappingWrite, 0};
     std::vector<OpDef> ops;
+    constexpr Constraint tensor_overlap{"no two elements of the target share memory, unless a number is written",
+                                        DiagnosticId::kOverlappingWrite, 0};
     const auto add = [&](std::string_view name, std::string_view summary, std::span<const OperandSpec> operands,
                          std::span<const Constraint> constraints, DTypeRule dtype, ShapeRule shape, LowerRule lower,
                          std::vector<Sample> (*make)(), Names names) {
@@ -283,8 +285,8 @@ std::vector<OpDef> write_ops() {
         assign_dtype, assign_shape, WriteLower{}, assign_samples, {"torch.Tensor.copy_", "numpy.copyto", ""});
     add("fill_", "Writes one value into every element of the target.",
         keep<OperandSpec>({{"target", tensor}, {"value", tensor, true}}),
-        keep<Constraint>({{"the value has rank 0", DiagnosticId::kWrongRank, 1}, no_overlap}), fill_dtype, fill_shape,
-        lower_fill, fill_samples, {"torch.Tensor.fill_", "numpy.ndarray.fill", ""});
+        keep<Constraint>({{"the value has rank 0", DiagnosticId::kWrongRank, 1}, tensor_overlap}), fill_dtype,
+        fill_shape, WriteLower{}, fill_samples, {"torch.Tensor.fill_", "numpy.ndarray.fill", ""});
 
     // What the entries point to must stay reachable, so the families stay too.
     static const auto& families = *new std::vector<std::vector<OpDef>>{binary_ops(), unary_ops(), indexing_ops()};

@@ -192,6 +192,12 @@ LiveValue Specializer::entry_value(const LiveSignature& signature, const bytecod
             inst.index = ordinal++;
             inst.results = {value.reg};
             program_.arguments.push_back(value.reg);
+            Memory memory;
+            memory.outer = true;
+            memory.weight = signature.module_weight;
+            memory.argument = static_cast<int>(program_.arguments.size()) - 1;
+            memory.exact_group = signature.exact_alias ? signature.alias_group : std::uint8_t{0};
+            bind_outer(value.reg, std::move(memory));
             prologue_.push_back(inst);
             break;
         }

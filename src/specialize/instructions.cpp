@@ -80,6 +80,7 @@ Reg Specializer::new_register(ops::ArgType type, Reg root) {
     const Reg reg = static_cast<Reg>(program_.registers.size());
     r.root = root == kNoReg ? reg : root;
     program_.registers.push_back(std::move(r));
+    if (root == kNoReg) memory_[reg].block = block_;
     return reg;
 }
 
@@ -140,6 +141,9 @@ Reg Specializer::weight(std::int32_t index) {
     inst.results = {reg};
     prologue_.push_back(std::move(inst));
     weights_[index] = reg;
+    Memory memory;
+    memory.outer = memory.weight = true;
+    bind_outer(reg, std::move(memory));
     return reg;
 }
 
@@ -269,9 +273,12 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
     }
 
     if (op->effects.value == ops::Effects::kWritesFirst && !values.empty() && values[0]->kind == Kind::kReg) {
-        const Reg root = program_.registers[values[0]->reg].root;
-        for (const auto& [index, reg] : weights_) {
-            if (reg == root) return refuse("a write to a weight of the module");
+        // The interpreter looks whose memory it is.
+        if (maybe_weight(program_.registers[values[0]->reg].root))
+            return refuse("a write to what may be a weight of the module");
+        for (std::size_t i = 1; i < values.size(); ++i) {
+            if (values[i]->kind == Kind::kReg && overlaps_in_part(values[0]->reg, values[i]->reg))
+                return refuse("a write that may share memory with what it reads");
         }
     }
 

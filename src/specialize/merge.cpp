@@ -156,6 +156,9 @@ bool Specializer::join_value(const std::string& path, std::vector<Incoming>& inc
             out.kind = LiveValue::Kind::kReg;
             out.reg = new_register(type);
             program_.blocks[to].params.push_back(out.reg);
+            std::vector<Reg> sources;
+            for (const LiveValue* v : values) sources.push_back(v->reg);
+            bind_param(out.reg, to, sources, "");
             return true;
         }
         default: return refuse("paths meet with different values");
@@ -240,6 +243,7 @@ LiveValue Specializer::carry(const std::string& path, const LiveValue& value, st
             out.kind = LiveValue::Kind::kReg;
             out.reg = new_register(type);
             program_.registers[out.reg].name = program_.registers[incoming].name;
+            bind_param(out.reg, to, {&incoming, 1}, path);
             program_.blocks[to].params.push_back(out.reg);
             entry.args.push_back(incoming);
             return out;
@@ -332,6 +336,7 @@ bool Specializer::feed(const LiveValue& carried, const LiveValue& value, const s
                 }
             }
             agree(".offset", h.offset, next.type.offset);
+            feed_param(carried.reg, value.reg, path);
             out.args.push_back(value.reg);
             return true;
         }

@@ -98,6 +98,31 @@ private:
     Reg as_register(const LiveValue& value,
                     std::uint32_t block);  // constants become instructions at the end of `block`
 
+    // memory.cpp
+    // Whose memory a root register names. Memory made by an instruction of the region is nobody else's.
+    struct Memory {
+        bool outer = false;            // an argument or weight
+        bool weight = false;           // of the module
+        int argument = -1;             // position among the arguments
+        std::uint8_t exact_group = 0;  // arguments of one group are one and the same view
+        bool param = false;            // whatever the jumps to its block pass on:
+        std::vector<Reg> from;         //   roots that were there before the block
+        bool made = false;             //   what an earlier pass of the loop made
+        bool any = false;              //   anything
+        std::uint32_t block = 0;       // where the register is defined
+    };
+    const Memory& memory(Reg root) const;
+    void bind_outer(Reg reg, Memory memory) { memory_[reg] = std::move(memory); }
+    void bind_param(Reg reg, std::uint32_t to, std::span<const Reg> sources, const std::string& path);
+    void feed_param(Reg param, Reg value, const std::string& path);
+    bool covers(Reg param, Reg root) const;
+    bool brings_made(Reg param, Reg root) const;
+    bool may_share(Reg a, Reg b) const;
+    bool maybe_weight(Reg root) const;
+    Truth is_dense(const types::TensorType& type) const;
+    bool overlaps_in_part(Reg target, Reg source) const;  // false: proven that it does not
+    bool module_writes() const;
+
     // instructions.cpp
     // False: the instruction cannot be expressed; reason_ says why and the state is unchanged.
     bool step(const bytecode::Instruction& instruction, std::int32_t pc, State& state);
@@ -140,6 +165,7 @@ private:
     Program program_;
     std::vector<Inst> prologue_;  // weights, put before block 0
     std::map<std::int32_t, Reg> weights_;
+    std::map<Reg, Memory> memory_;          // of roots
     std::uint32_t entry_symbol_limit_ = 0;  // symbols below are read from the call frame
     std::map<types::SymbolId, Dim> module_symbols_;
     struct DeferredDim {

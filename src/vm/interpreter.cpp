@@ -153,6 +153,7 @@ Expected<Interpreter::Flow> Interpreter::try_region(std::vector<Value>& results)
         ScratchLease scratch(run_.context);
         const auto& facts = run_.thread_module->state->facts[static_cast<std::size_t>(function_index_)];
         LiveValues live{locals_, stack_, static_cast<std::uint32_t>(function_.locals.size()), {}, facts.writes};
+        if (facts.writes) live.weights = run_.thread_module->state->weights;
         if (facts.uses_symbols && entry_pc != 0) {
             FLEXOR_ASSIGN(const SymbolValues* bound, symbols());
             live.symbols = bound->values;

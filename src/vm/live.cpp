@@ -56,6 +56,7 @@ std::uint64_t tensor_word(const Tensor& tensor, LayoutClass layout, std::uint8_t
 struct AliasInfo {
     std::uint8_t group = 0;
     bool exact = false;
+    bool weight = false;
 };
 
 struct Extent {
@@ -114,8 +115,21 @@ void find_aliases(std::span<const Tensor* const> tensors, std::vector<AliasInfo>
             if (find(j) == head && !same_view(*tensors[j], *tensors[head])) exact = false;
         }
         if (number[head] == 0) number[head] = next < 255 ? ++next : next;
-        out[i] = {number[head], exact};
+        out[i] = {number[head], exact, false};
     }
+}
+
+// What a function that writes must know of the memory of its tensors.
+std::vector<AliasInfo> memory_facts(const LiveValues& live, std::span<const Tensor* const> tensors) {
+    std::vector<AliasInfo> facts;
+    find_aliases(tensors, facts);
+    for (std::size_t i = 0; i < tensors.size() && !live.weights.empty(); ++i)
+        facts[i].weight = std::binary_search(live.weights.begin(), live.weights.end(), tensors[i]->storage());
+    return facts;
+}
+
+bool needs_memory_facts(const LiveValues& live, std::size_t tensors) {
+    return live.writes && (tensors > 1 || (tensors == 1 && !live.weights.empty()));
 }
 
 // ---------------------------------------------------------------- packed words
@@ -206,12 +220,12 @@ bool build_key(const LiveValues& live, LiveKey& key) {
         if (!writer.value(value)) return false;
     }
     for (const std::int64_t symbol : live.symbols) writer.value(Value(symbol));
-    if (live.writes && key.tensors.size() > 1) {
-        std::vector<AliasInfo> aliases;
-        find_aliases(key.tensors.span(), aliases);
-        for (std::size_t i = 0; i < aliases.size(); ++i) {
-            if (aliases[i].group != 0)
-                key.signature.push(i << 16 | std::uint64_t{aliases[i].group} << 8 | std::uint64_t{aliases[i].exact});
+    if (needs_memory_facts(live, key.tensors.size())) {
+        const std::vector<AliasInfo> facts = memory_facts(live, key.tensors.span());
+        for (std::size_t i = 0; i < facts.size(); ++i) {
+            if (facts[i].group == 0 && !facts[i].weight) continue;
+            key.signature.push(i << 16 | std::uint64_t{facts[i].group} << 8 | std::uint64_t{facts[i].weight} << 1 |
+                               std::uint64_t{facts[i].exact});
         }
     }
     key.signature_hash = hash_words(0, key.signature.data(), key.signature.size());
@@ -277,6 +291,7 @@ void set_aliases(std::vector<LiveSignature>& values, const std::vector<AliasInfo
         if (value.kind == LiveKind::kTensor) {
             value.alias_group = aliases[next].group;
             value.exact_alias = aliases[next].exact;
+            value.module_weight = aliases[next].weight;
             ++next;
         }
         set_aliases(value.elements, aliases, next);
@@ -296,11 +311,9 @@ executable::Signature make_signature(const LiveValues& live) {
     integer.kind = LiveKind::kInt;
     signature.values.resize(signature.values.size() + live.symbols.size(), integer);
     signature.symbol_count = static_cast<std::uint32_t>(live.symbols.size());
-    if (live.writes && tensors.size() > 1) {
-        std::vector<AliasInfo> aliases;
-        find_aliases(tensors, aliases);
+    if (needs_memory_facts(live, tensors.size())) {
         std::size_t next = 0;
-        set_aliases(signature.values, aliases, next);
+        set_aliases(signature.values, memory_facts(live, tensors), next);
     }
     return signature;
 }

@@ -1,5 +1,6 @@
 #include "vm/op_call.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "support/check.h"
@@ -202,6 +203,51 @@ Tensor view_of(const Tensor& base, const types::TensorType& type) {
     return base.view(data, type.dtype, sizes, strides);
 }
 
+// ---------------------------------------------------------------- writes that meet what they read
+
+// Whether the elements fill one stretch of memory, each place once.
+bool is_dense(const Tensor& tensor) {
+    std::vector<int> axes;
+    for (int axis = 0; axis < tensor.rank(); ++axis) {
+        if (tensor.size(axis) != 1) axes.push_back(axis);
+    }
+    std::sort(axes.begin(), axes.end(), [&](int a, int b) { return tensor.stride(a) < tensor.stride(b); });
+    std::int64_t next = 1;
+    for (const int axis : axes) {
+        if (tensor.stride(axis) != next) return false;
+        next *= tensor.size(axis);
+    }
+    return true;
+}
+
+// As torch: where both are dense, they are the same elements in the same order, or share nothing.
+bool overlaps_in_part(const Tensor& target, const Tensor& source) {
+    if (target.numel() == 0 || source.numel() == 0 || !is_dense(target) || !is_dense(source)) return false;
+    const auto* to = static_cast<const char*>(target.data());
+    const auto* from = static_cast<const char*>(source.data());
+    const auto* to_end = to + target.numel() * static_cast<std::int64_t>(dtype_size(target.dtype()));
+    const auto* from_end = from + source.numel() * static_cast<std::int64_t>(dtype_size(source.dtype()));
+    if (to != from || to_end != from_end) return to < from_end && from < to_end;
+    bool same = target.rank() == source.rank();
+    for (int axis = 0; same && axis < target.rank(); ++axis)
+        same = target.size(axis) == 1 || target.stride(axis) == source.stride(axis);
+    return !same;
+}
+
+Expected<void> refuse_partial_overlap(const ops::OpDef& op, std::span<const Tensor> inputs,
+                                      std::span<const Strength> strengths) {
+    for (std::size_t i = 1; i < inputs.size(); ++i) {
+        if (!inputs[i].defined() || strengths[i] == Strength::kScalar || !overlaps_in_part(inputs[0], inputs[i]))
+            continue;
+        return Diagnostic(DiagnosticId::kPartialOverlap)
+            .operand(std::string(op.operands.value[i].name))
+            .found("memory that overlaps that of " + std::string(op.operands.value[0].name))
+            .expected("the same elements in the same places, or memory apart")
+            .hint("read from a clone");
+    }
+    return {};
+}
+
 Expected<void> call(const bytecode::CallSite& site, std::span<const Value> operands, types::Promotion promotion,
                     const SymbolSource& symbols, runtime::Pool& pool, std::vector<Value>& results) {
     const ops::OpDef& op = *site.definition;
@@ -222,6 +268,8 @@ Expected<void> call(const bytecode::CallSite& site, std::span<const Value> opera
     types::ShapeEnv env;
     std::vector<ops::Requirement> requirements;
     FLEXOR_ASSIGN(const ops::Inferred inferred, ops::infer(op, args, attrs, env, requirements, promotion, false));
+
+    if (op.effects.value == ops::Effects::kWritesFirst) FLEXOR_TRY(refuse_partial_overlap(op, inputs, strengths));
 
     std::vector<Tensor> outputs;
     outputs.reserve(inferred.results.size());

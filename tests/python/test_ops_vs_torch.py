@@ -711,6 +711,69 @@ def test_a_write_to_a_broadcast_target_is_refused():
     assert session.run(module, torch.ones(4, 3)).sum() == 24
 
 
+def test_a_number_may_be_written_to_a_broadcast_target():
+    """fill_ takes a number where elements share memory; a tensor's value, and copies, it refuses: as torch."""
+    inputs = [("x", "float32", ["N", "M"]), ("v", "float32", [])]
+    for write, eager in (
+        (lambda f, x, v: f.op("fill_", x, 7.0), lambda x, v: x.fill_(7.0)),
+        (lambda f, x, v: f.op("fill_", x, v), lambda x, v: x.fill_(v)),
+        (lambda f, x, v: f.op("assign", x, v), lambda x, v: x.copy_(v)),
+        (lambda f, x, v: f.op("mul_", x, v), lambda x, v: x.mul_(v)),
+    ):
+        b = flexor.Builder()
+        f = b.function("main", inputs=inputs)
+        f.output(write(f, *f.inputs))
+        module, v = b.build(), torch.tensor(2.0)
+        for compile, (n, m) in itertools.product((False, True), ((1, 3), (4, 3), (4, 0), (33, 17))):
+            ours, theirs = torch.ones(1, m), torch.ones(1, m)
+            try:
+                eager(theirs.expand(n, m), v)
+            except RuntimeError:
+                with pytest.raises(flexor.ShapeError, match="E0312"):
+                    flexor.Session(compile=compile).run(module, ours.expand(n, m), v)
+            else:
+                flexor.Session(compile=compile).run(module, ours.expand(n, m), v)
+            assert torch.equal(ours, theirs)
+
+
+SHARED = {
+    "shifted": lambda b: (b[1:9], b[0:8]),
+    "apart": lambda b: (b[0:8], b[8:16]),
+    "same": lambda b: (b[4:12], b[4:12]),
+    "interleaved": lambda b: (b[0:16:2], b[1:16:2]),
+    "transposed": lambda b: (b.view(4, 4), b.view(4, 4).t()),
+    "rows": lambda b: (b.view(4, 4)[1:], b.view(4, 4)[:-1]),
+    "sides": lambda b: (b.view(4, 4)[:, :2], b.view(4, 4)[:, 2:]),
+    "one of the target's": lambda b: (b[0:8], b[3]),
+    "beside": lambda b: (b[0:8], b[8]),
+    "nothing": lambda b: (b[1:1], b[0:0]),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize("op", ("assign", "add_", "lerp_"))
+def test_writes_that_meet_what_they_read(op, name):
+    """Dense operands that overlap in part are refused where torch refuses them; everything else has eager's values."""
+    eager = {"assign": torch.Tensor.copy_, "add_": torch.Tensor.add_, "lerp_": lambda x, y: x.lerp_(y, 0.25)}[op]
+    for compile in (False, True):
+        ours, theirs = (torch.arange(16.0) for _ in range(2))
+        x, y = SHARED[name](ours)
+        b = flexor.Builder()
+        ranks = [(c, "float32", [f"{c}{i}" for i in range(t.dim())]) for c, t in (("x", x), ("y", y))]
+        f = b.function("main", inputs=ranks)
+        f.output(f.op(op, *f.inputs, *([0.25] if op == "lerp_" else [])))
+        module, session = b.build(), flexor.Session(compile=compile)
+        try:
+            eager(*SHARED[name](theirs))
+        except RuntimeError as refusal:
+            assert "single memory location" in str(refusal)
+            with pytest.raises(flexor.ShapeError, match="E0313"):
+                session.run(module, x, y)
+        else:
+            session.run(module, x, y)
+        assert torch.equal(ours, theirs)
+
+
 @pytest.mark.parametrize("mode", ("sum", "mean", "max"))
 def test_embedding_bag(mode):
     """Bags of different sizes cut by offsets, empty ones among them, and bags of one size as rows of ids."""

@@ -57,6 +57,94 @@ INSTANTIATE_TEST_SUITE_P(Engines, RefusalTest, testing::Values(0, 1, 2), [](cons
     return std::string(info.param == 0 ? "interpreted" : (info.param == 1 ? "compiled" : "evaluated"));
 });
 
+// ---------------------------------------------------------------- weights
+
+TEST_P(RefusalTest, WeightBehindABranch) {
+    const Module module = module_from(R"(
+.weight w f32[3] = ones
+.func main(x: f32[3], own: bool) -> 1
+  LOAD_LOCAL own
+  BRANCH_IF_FALSE lent
+  LOAD_LOCAL x
+  CALL_OP clone 1
+  STORE_LOCAL y
+  JUMP meet
+lent:
+  LOAD_WEIGHT w
+  STORE_LOCAL y
+meet:
+  LOAD_LOCAL y
+  LOAD_LOCAL x
+  CALL_OP add_ 2
+  RETURN 1
+)");
+    for (int round = 0; round < 2; ++round) {
+        std::vector<Value> out;
+        ASSERT_EQ(run(module, {floats({3}), true}, &out), "");
+        EXPECT_EQ(values_of(out[0]), (std::vector<float>{2, 4, 6}));
+        EXPECT_EQ(run(module, {floats({3}), false}), "E0117");
+    }
+}
+
+TEST_P(RefusalTest, WeightCarriedByALoop) {
+    const Module module = module_from(R"(
+.weight w f32[3] = ones
+.func main(x: f32[3], n: int) -> 1
+  LOAD_LOCAL x
+  CALL_OP clone 1
+  STORE_LOCAL y
+head:
+  LOOP_HEAD
+  LOAD_LOCAL n
+  LOAD_CONST 0
+  SCALAR gt
+  BRANCH_IF_FALSE done
+  LOAD_LOCAL y
+  LOAD_LOCAL x
+  CALL_OP add_ 2
+  POP
+  LOAD_WEIGHT w
+  STORE_LOCAL y
+  LOAD_LOCAL n
+  LOAD_CONST 1
+  SCALAR sub
+  STORE_LOCAL n
+  JUMP head
+done:
+  LOAD_LOCAL y
+  CALL_OP clone 1
+  RETURN 1
+)");
+    std::vector<Value> out;
+    ASSERT_EQ(run(module, {floats({3}), std::int64_t{1}}, &out), "");
+    EXPECT_EQ(values_of(out[0]), (std::vector<float>{1, 1, 1}));
+    EXPECT_EQ(run(module, {floats({3}), std::int64_t{2}}), "E0117");
+    ASSERT_EQ(run(module, {floats({3}), std::int64_t{1}}, &out), "");
+    EXPECT_EQ(values_of(out[0]), (std::vector<float>{1, 1, 1}));  // nothing was written
+}
+
+TEST_P(RefusalTest, WeightThatComesBackAsAnArgument) {
+    const Module module = module_from(R"(
+.weight w f32[3] = ones
+.func main(x: f32[3]?) -> 1
+  LOAD_LOCAL x
+  BRANCH_IF_NULL lend
+  LOAD_LOCAL x
+  LOAD_CONST 1.0
+  CALL_OP add_ 2
+  RETURN 1
+lend:
+  LOAD_WEIGHT w
+  RETURN 1
+)");
+    std::vector<Value> lent;
+    EXPECT_EQ(run(module, {floats({3})}), "");
+    ASSERT_EQ(run(module, {Value()}, &lent), "");
+    EXPECT_EQ(run(module, {lent[0]}), "E0117");
+    EXPECT_EQ(values_of(lent[0]), (std::vector<float>{1, 1, 1}));
+    EXPECT_EQ(run(module, {floats({3})}), "");
+}
+
 // ---------------------------------------------------------------- divisions whose result nobody reads
 
 TEST_P(RefusalTest, UnreadDivisionByZero) {
@@ -109,6 +197,179 @@ TEST_P(RefusalTest, DivisionByZeroOutsideWhatIsRead) {
 )");
     EXPECT_EQ(run(module, {integers({2}, {4, 6}), integers({2}, {2, 3})}), "");
     EXPECT_EQ(run(module, {integers({2}, {4, 6}), integers({2}, {2, 0})}), "E0310");
+}
+
+// ---------------------------------------------------------------- writes that meet what they read
+
+TEST_P(RefusalTest, WriteThatReadsPartOfItsTarget) {
+    const Module shifted = module_from(R"(
+.func main(x: f32[N]) -> 0
+  LOAD_LOCAL x
+  CALL_OP slice 1 axis=0, start=1
+  LOAD_LOCAL x
+  CALL_OP slice 1 axis=0, stop=-1
+  CALL_OP assign 2
+  POP
+  RETURN 0
+)");
+    const Tensor x = floats({4});
+    EXPECT_EQ(run(shifted, {x}), "E0313");
+    EXPECT_EQ(values_of(Value(x)), (std::vector<float>{1, 2, 3, 4}));
+    EXPECT_EQ(run(shifted, {floats({1})}), "");  // both sides are empty
+    const Module transposed = module_from(R"(
+.func main(x: f32[N, N]) -> 1
+  LOAD_LOCAL x
+  LOAD_LOCAL x
+  CALL_OP transpose 1 a=0, b=1
+  CALL_OP add_ 2
+  RETURN 1
+)");
+    EXPECT_EQ(run(transposed, {floats({3, 3})}), "E0313");
+    EXPECT_EQ(run(transposed, {floats({1, 1})}), "");
+    const Module columns = module_from(R"(
+.func main(x: f32[N, M]) -> 1
+  LOAD_LOCAL x
+  CALL_OP slice 1 axis=1, start=1
+  LOAD_LOCAL x
+  CALL_OP slice 1 axis=1, stop=-1
+  CALL_OP add_ 2
+  POP
+  LOAD_LOCAL x
+  RETURN 1
+)");
+    std::vector<Value> out;
+    ASSERT_EQ(run(columns, {floats({2, 3})}, &out), "");  // neither side is dense: everything is read first
+    EXPECT_EQ(values_of(out[0]), (std::vector<float>{1, 3, 5, 4, 9, 11}));
+    EXPECT_EQ(run(columns, {floats({1, 3})}), "E0313");
+}
+
+TEST_P(RefusalTest, WriteBetweenArgumentsThatOverlap) {
+    const Module module = module_from(R"(
+.func main(x: f32[N], y: f32[N]) -> 1
+  LOAD_LOCAL x
+  LOAD_LOCAL y
+  CALL_OP add_ 2
+  RETURN 1
+)");
+    for (int round = 0; round < 2; ++round) {
+        const Tensor base = floats({6});
+        EXPECT_EQ(run(module, {seen_as(base, 0, {4}, {1}), seen_as(base, 2, {4}, {1})}), "E0313");
+        EXPECT_EQ(values_of(Value(base)), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+        EXPECT_EQ(run(module, {seen_as(base, 0, {3}, {1}), seen_as(base, 3, {3}, {1})}), "");
+        EXPECT_EQ(values_of(Value(base)), (std::vector<float>{5, 7, 9, 4, 5, 6}));
+        EXPECT_EQ(run(module, {seen_as(base, 0, {3}, {2}), seen_as(base, 1, {3}, {2})}), "");
+        EXPECT_EQ(values_of(Value(base)), (std::vector<float>{12, 7, 13, 4, 11, 6}));
+        EXPECT_EQ(run(module, {base, base}), "");
+        EXPECT_EQ(values_of(Value(base)), (std::vector<float>{24, 14, 26, 8, 22, 12}));
+    }
+}
+
+// What a loop carries is written in place: what it reads may be what it writes, or not.
+constexpr std::string_view kGathered = R"(
+.func main(x: f32[N], n: int, own: bool) -> 1
+  LOAD_LOCAL x
+  LOAD_LOCAL own
+  BRANCH_IF_FALSE lent
+  CALL_OP clone 1
+lent:
+  STORE_LOCAL sum
+head:
+  LOOP_HEAD
+  LOAD_LOCAL n
+  LOAD_CONST 0
+  SCALAR gt
+  BRANCH_IF_FALSE done
+  LOAD_LOCAL sum
+  CALL_OP slice 1 axis=0, start=1
+  LOAD_LOCAL x
+  CALL_OP slice 1 axis=0, stop=-1
+  CALL_OP add_ 2
+  POP
+  LOAD_LOCAL sum
+  LOAD_CONST 1.0
+  CALL_OP add_ 2
+  STORE_LOCAL sum
+  LOAD_LOCAL n
+  LOAD_CONST 1
+  SCALAR sub
+  STORE_LOCAL n
+  JUMP head
+done:
+  LOAD_LOCAL sum
+  RETURN 1
+)";
+
+TEST_P(RefusalTest, WriteToWhatALoopCarries) {
+    const Module module = module_from(kGathered);
+    std::vector<Value> out;
+    ASSERT_EQ(run(module, {floats({3}), std::int64_t{2}, true}, &out), "");
+    EXPECT_EQ(values_of(out[0]), (std::vector<float>{3, 6, 9}));
+    EXPECT_EQ(run(module, {floats({3}), std::int64_t{2}, false}), "E0313");
+    ASSERT_EQ(run(module, {floats({3}), std::int64_t{0}, false}, &out), "");
+    EXPECT_EQ(values_of(out[0]), (std::vector<float>{1, 2, 3}));
+}
+
+// Two values of a loop that become one memory in its first pass.
+TEST_P(RefusalTest, TwoCarriedValuesOfOneMemory) {
+    const Module module = module_from(R"(
+.func main(x: f32[N], n: int) -> 1
+  LOAD_LOCAL x
+  CALL_OP clone 1
+  STORE_LOCAL a
+  LOAD_LOCAL x
+  CALL_OP clone 1
+  STORE_LOCAL b
+head:
+  LOOP_HEAD
+  LOAD_LOCAL n
+  LOAD_CONST 0
+  SCALAR gt
+  BRANCH_IF_FALSE done
+  LOAD_LOCAL a
+  CALL_OP slice 1 axis=0, start=1
+  LOAD_LOCAL b
+  CALL_OP slice 1 axis=0, stop=-1
+  CALL_OP add_ 2
+  POP
+  LOAD_LOCAL x
+  LOAD_CONST 2.0
+  CALL_OP mul 2
+  STORE_LOCAL a
+  LOAD_LOCAL a
+  STORE_LOCAL b
+  LOAD_LOCAL n
+  LOAD_CONST 1
+  SCALAR sub
+  STORE_LOCAL n
+  JUMP head
+done:
+  LOAD_LOCAL a
+  RETURN 1
+)");
+    EXPECT_EQ(run(module, {floats({3}), std::int64_t{1}}), "");
+    EXPECT_EQ(run(module, {floats({3}), std::int64_t{2}}), "E0313");
+}
+
+TEST_P(RefusalTest, FillOfSharedElements) {
+    const auto text = [](const char* op, const char* source) {
+        return "\n.func main(x: f32[N, M], v: f32[]) -> 0\n  LOAD_LOCAL x\n  " + std::string(source) + "\n  CALL_OP " +
+               op + " 2\n  POP\n  RETURN 0\n";
+    };
+    const Module number = module_from(text("fill_", "LOAD_CONST 7.0"));
+    const Module tensor = module_from(text("fill_", "LOAD_LOCAL v"));
+    const Module assigned = module_from(text("assign", "LOAD_CONST 7.0"));
+    const Tensor base = floats({40});
+    for (int round = 0; round < 2; ++round) {
+        const Tensor shared = seen_as(base, 0, {5, 3}, {0, 1});
+        EXPECT_EQ(run(number, {shared, floats({})}), "");
+        EXPECT_EQ(values_of(Value(seen_as(base, 0, {4}, {1}))), (std::vector<float>{7, 7, 7, 4}));
+        EXPECT_EQ(run(number, {seen_as(base, 4, {3, 33}, {1, 0}), floats({})}), "");
+        EXPECT_EQ(values_of(Value(seen_as(base, 3, {5}, {1}))), (std::vector<float>{4, 7, 7, 7, 8}));
+        EXPECT_EQ(run(tensor, {shared, floats({})}), "E0312");
+        EXPECT_EQ(run(assigned, {shared, floats({})}), "E0312");
+        EXPECT_EQ(run(tensor, {seen_as(base, 0, {1, 3}, {0, 1}), floats({})}), "");
+        EXPECT_EQ(run(tensor, {seen_as(base, 0, {5, 0}, {0, 1}), floats({})}), "");
+    }
 }
 
 }  // namespace
