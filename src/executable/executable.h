@@ -248,8 +248,8 @@ Expected<void> verify(const Executable& executable);
 
 // Evaluates guards over a call frame. `scratch` has frame_slots elements and begins with the call frame.
 bool guards_hold(const Executable& executable, std::int64_t* scratch);
-// False on overflow or zero divisor.
-bool run_frame(const FrameProgram& program, std::int64_t* frame);
+// False on overflow or zero divisor. With `checked`, a division by zero gives 0: a check in place refuses the divisor.
+bool run_frame(const FrameProgram& program, std::int64_t* frame, bool checked = false);
 bool check_holds(const Check& check, const std::int64_t* frame);
 
 }  // namespace flexor::executable

@@ -12,8 +12,6 @@ namespace {
 
 constexpr std::int64_t kInt64Min = std::numeric_limits<std::int64_t>::min();
 
-inline bool divides(std::int64_t a, std::int64_t b) { return b != 0 && !(a == kInt64Min && b == -1); }
-
 inline std::int64_t floor_div(std::int64_t a, std::int64_t b) {
     const std::int64_t q = a / b;
     return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
@@ -27,9 +25,20 @@ inline std::int64_t floor_mod(std::int64_t a, std::int64_t b) {
 inline double real(std::int64_t bits) { return std::bit_cast<double>(bits); }
 inline std::int64_t bits(double value) { return std::bit_cast<std::int64_t>(value); }
 
+bool divide(FrameOp op, std::int64_t a, std::int64_t b, bool checked, std::int64_t* out) {
+    if (b == 0) return *out = 0, checked;
+    if (b == -1) {
+        if (op != FrameOp::kMod && a == kInt64Min) return false;
+        *out = op == FrameOp::kMod ? 0 : -a;
+        return true;
+    }
+    *out = op == FrameOp::kFloorDiv ? floor_div(a, b) : op == FrameOp::kTruncDiv ? a / b : floor_mod(a, b);
+    return true;
+}
+
 }  // namespace
 
-bool run_frame(const FrameProgram& program, std::int64_t* frame) {
+bool run_frame(const FrameProgram& program, std::int64_t* frame, bool checked) {
     for (const FrameInst& inst : program.insts) {
         std::int64_t& dst = frame[inst.dst];
         switch (inst.op) {
@@ -45,16 +54,9 @@ bool run_frame(const FrameProgram& program, std::int64_t* frame) {
                 if (__builtin_mul_overflow(frame[inst.a], frame[inst.b], &dst)) return false;
                 break;
             case FrameOp::kFloorDiv:
-                if (!divides(frame[inst.a], frame[inst.b])) return false;
-                dst = floor_div(frame[inst.a], frame[inst.b]);
-                break;
             case FrameOp::kTruncDiv:
-                if (!divides(frame[inst.a], frame[inst.b])) return false;
-                dst = frame[inst.a] / frame[inst.b];
-                break;
             case FrameOp::kMod:
-                if (frame[inst.b] == 0) return false;
-                dst = frame[inst.b] == -1 ? 0 : floor_mod(frame[inst.a], frame[inst.b]);
+                if (!divide(inst.op, frame[inst.a], frame[inst.b], checked, &dst)) return false;
                 break;
             case FrameOp::kMin: dst = std::min(frame[inst.a], frame[inst.b]); break;
             case FrameOp::kMax: dst = std::max(frame[inst.a], frame[inst.b]); break;

@@ -143,21 +143,25 @@ public:
         out.buffer = builder_.buffer(builder_.program_.registers[reg].root, false);
         Dim offset = t.offset;
         std::vector<Dim> strides(scope_.body->extents.size(), Dim(0));
+        // A tensor of rank 0 has one element along the axis that indices name.
+        static const Dim kZero = 0, kOne = 1;
         for (std::size_t a = 0; a < index.size(); ++a) {
             const ops::IndexTerm& term = index[a];
+            const Dim& axis_stride = t.sizes.empty() ? kZero : t.strides[a];
+            const Dim& axis_size = t.sizes.empty() ? kOne : t.sizes[a];
             switch (term.kind) {
                 case ops::IndexTerm::Kind::kAxis: {
                     const int d = dims_[static_cast<std::size_t>(term.axis)];
-                    offset = offset + term.shift * t.strides[a];
+                    offset = offset + term.shift * axis_stride;
                     if (d < 0) break;
                     auto& stride = strides[static_cast<std::size_t>(scope_.body_dim[static_cast<std::size_t>(d)])];
-                    stride = stride + t.strides[a];
+                    stride = stride + axis_stride;
                     break;
                 }
-                case ops::IndexTerm::Kind::kConstant: offset = offset + term.shift * t.strides[a]; break;
+                case ops::IndexTerm::Kind::kConstant: offset = offset + term.shift * axis_stride; break;
                 case ops::IndexTerm::Kind::kNode:
                     out.gathers.push_back(
-                        {term.node, builder_.integer(t.strides[a]), builder_.integer(t.sizes[a]), term.wrap_negative});
+                        {term.node, builder_.integer(axis_stride), builder_.integer(axis_size), term.wrap_negative});
                     break;
             }
         }

@@ -59,9 +59,15 @@ bool gather_shape(ShapeContext& context, Results& results) {
     const TensorType& index = context.type(1);
     const int axis = rules::normal_axis(context.attrs().integer("axis"), std::max(x.rank(), 1));
     if (axis < 0) return context.fail(1);
-    if (index.rank() != x.rank()) return context.fail(2);
-    for (int a = 0; a < x.rank(); ++a) {
-        if (a != axis && !context.require_le(index.sizes[at(a)], x.sizes[at(a)], 3)) return false;
+    // As in torch: a tensor of rank 0 counts as one of rank 1, and an index without elements has any shape.
+    const bool same_rank = std::max(index.rank(), 1) == std::max(x.rank(), 1);
+    if (!same_rank && !context.require_eq(index.numel(), 0, 2)) return false;
+    const Dim any = Dim::min(index.numel(), 1);
+    for (int a = 0; a < x.rank() && same_rank; ++a) {
+        if (a == axis) continue;
+        const Dim& size = index.sizes[at(a)];
+        const bool fits = context.env().le(size, x.sizes[at(a)]) == types::Truth::kTrue;
+        if (!fits && !context.require_le(context.env().simplify(any * size), x.sizes[at(a)], 3)) return false;
     }
     results.push_back(rules::fresh_result(index.sizes));
     return true;
@@ -136,10 +142,9 @@ NodeId lower_gather(IndexBuilder& b, const Attrs& attrs) {
     const int rank = b.type(0).rank();
     const int axis = rules::normal_axis(attrs.integer("axis"), std::max(rank, 1));
     std::vector<IndexTerm> place;
-    for (int a = 0; a < rank; ++a) place.push_back(along(a));
+    for (int a = 0; a < b.type(1).rank(); ++a) place.push_back(along(a));
     const NodeId index = b.load(1, place);
-    // A rank-0 tensor has no axis to index: the one legal index is 0, and the load is the element itself.
-    if (rank == 0) return b.load(0, place);
+    place.resize(at(std::max(rank, 1)), {IndexTerm::Kind::kConstant, 0, 0, 0, false});
     place[at(axis)] = gathered(index, attrs.flag("wrap"));
     return b.load(0, place);
 }
@@ -236,6 +241,7 @@ Expected<void> reference_gather(ReferenceContext& c) {
     const int axis = rules::normal_axis(c.attrs.integer("axis"), std::max(c.inputs[0].rank(), 1));
     return reference_taken(c, c.inputs[0], axis, [&](const Index& index, Index& source) {
         source = index;
+        source.resize(at(std::max(c.inputs[0].rank(), 1)));
         return load_int(c.inputs[1], offset_of(c.inputs[1], index));
     });
 }
@@ -344,7 +350,12 @@ std::vector<Sample> gather_samples() {
     return {sample({input({3, 5}), indices({2, 4}, 3)}),
             sample({input({2, 3, 17}), indices({2, 3, 33}, 17)}, Attrs{{"axis", -1}}),
             sample({input({5}), indices({0}, 5)}),
-            sample({input({3, 2}), indices({1, 1}, 2, DType::kI32)}, Attrs{{"axis", 1}})};
+            sample({input({3, 2}), indices({1, 1}, 2, DType::kI32)}, Attrs{{"axis", 1}}),
+            sample({input({}), indices({}, 1)}),
+            sample({input({}), indices({3}, 1)}),
+            sample({input({5}), indices({}, 5)}),
+            sample({input({2, 3}), indices({0, 5}, 2)}),
+            sample({input({2, 3}), indices({0}, 2)})};
 }
 std::vector<Sample> select_samples() {
     return {sample({input({3, 5}), indices({7}, 3)}),
@@ -425,7 +436,7 @@ std::vector<OpDef> indexing_ops() {
         "x at the index along an axis, for every place of index; with wrap, negative ones count from the end.", x_index,
         axis_wrap,
         keep<Constraint>({in_range,
-                          {"index has the rank of x", DiagnosticId::kWrongRank, 1},
+                          {"index has the rank of x (0 counts as 1), or no elements", DiagnosticId::kWrongRank, 1},
                           {"index is not larger than x along the other axes", DiagnosticId::kShapeMismatch, 1}}),
         taken_dtype<0, 1>, gather_shape, Fusion::kIndex, reference_gather, IndexLower(lower_gather),
         {all, gather_samples}, {"torch.gather", "numpy.take_along_axis", "GatherElements"});

@@ -46,7 +46,7 @@ std::span<const Constraint> reshape_constraints() {
     static const auto constraints =
         keep<Constraint>({{"the new shape holds as many elements as x", DiagnosticId::kReshapeSizeMismatch, 0},
                           {"at most one size is -1", DiagnosticId::kBadAttribute},
-                          {"the sizes beside a -1 are not 0", DiagnosticId::kReshapeSizeMismatch, 0},
+                          {"x has elements or the sizes beside a -1 are not 0", DiagnosticId::kAmbiguousSize, 0},
                           {"sizes are not negative", DiagnosticId::kNegativeSize},
                           {"the strides of x allow the view", DiagnosticId::kViewNotPossible, 0}});
     return constraints;
@@ -67,7 +67,8 @@ bool resolve_sizes(ShapeContext& context, const DimList& given, std::vector<Dim>
     }
     sizes.assign(given.begin(), given.end());
     if (inferred < 0) return context.require_eq(others, x.numel(), kSameCount);
-    if (!context.require_lt(0, others, kInferable)) return false;
+    if (!context.require_lt(0, others + x.numel(), kInferable)) return false;
+    if (!context.require_lt(0, others, kSameCount)) return false;
     sizes[at(inferred)] = context.env().simplify(Dim::floor_div(x.numel(), others));
     return context.require_eq(others * sizes[at(inferred)], x.numel(), kSameCount);
 }

@@ -220,7 +220,7 @@ public:
     virtual const TensorType& result() const = 0;
     virtual loopir::NodeId axis_index(int axis) = 0;  // i64
     virtual loopir::NodeId dim(const Dim& d) = 0;     // i64 value of a dim expression
-    // operand[index...]; where `mask` (bool) is false nothing is read and the value is 0.
+    // operand[index...] (rank 0 counts as 1); where `mask` (bool) is false nothing is read and the value is 0.
     virtual loopir::NodeId load(std::size_t operand, std::span<const IndexTerm> index,
                                 loopir::NodeId mask = loopir::kNoNode) = 0;
 };

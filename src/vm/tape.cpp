@@ -175,7 +175,7 @@ private:
 
     bool enter(const Block& block) {
         if (block.loop_head ? context_.stop->at_loop_head() : context_.stop->interrupted()) return stopped();
-        if (!executable::run_frame(block.frame, frame_)) return overflow();
+        if (!executable::run_frame(block.frame, frame_, true)) return overflow();
         if (block.arena_bytes == kNoSlot) return true;
         const std::int64_t bytes = frame_[block.arena_bytes];
         if (bytes < 0) return overflow();
@@ -284,7 +284,7 @@ private:
                     if (!allocate(step, outputs[i])) return false;
                     break;
                 case Step::Kind::kFrame:
-                    if (!executable::run_frame(e_.frames[step.index], frame_)) return overflow();
+                    if (!executable::run_frame(e_.frames[step.index], frame_, true)) return overflow();
                     break;
                 case Step::Kind::kCheck: {
                     const executable::Check& check = e_.checks[step.index];

@@ -609,6 +609,50 @@ def test_rows_taken_by_index(index_dtype):
         check(lambda t, i: torch.gather(t, 0, i.long()), session, gather, [table, rows_])
 
 
+def test_gather_of_every_rank():
+    """Rank 0 counts as rank 1, and an index without elements may have any shape: as torch."""
+    shapes = [(), (3,), (0,), (2, 3)]
+    indices = [(), (2,), (0,), (1, 2), (0, 5)]
+    for shape, places, at in itertools.product(shapes, indices, (0, 1, -1)):
+        x, index = laid_out(shape, torch.float32, "contiguous"), torch.full(places, at)
+        inputs = [(n, name_of(t.dtype), [f"{n}{i}" for i in range(t.dim())]) for n, t in (("x", x), ("i", index))]
+
+        def ours(compile):
+            b = flexor.Builder()
+            f = b.function("main", inputs=inputs)
+            f.output(f.op("gather", *f.inputs, axis=0))
+            return flexor.Session(compile=compile).run(b.build(), x, index)
+
+        for compile in (False, True):
+            try:
+                wanted = torch.gather(x, 0, index)
+            except (RuntimeError, IndexError):
+                with pytest.raises(flexor.ShapeError):
+                    ours(compile)
+            else:
+                got = ours(compile)
+                assert got.shape == wanted.shape
+                assert torch.equal(got, wanted)
+
+
+def test_reshape_to_an_open_size():
+    """-1 beside sizes of 0: refused where x has no elements, for nothing says what it is; as torch."""
+    for shape in ((0, 3), (2, 3), (1, 1)):
+        for wanted in ((0, -1), (-1, 0), (3, -1), (-1, 2), (-1,), (0, 0, -1), (-1, -1), (-2, -1), (4, -1), (0, 0)):
+            b = flexor.Builder()
+            f = b.function("main", inputs=[("x", "float32", list(shape))])
+            try:
+                f.output(f.op("reshape", f.inputs[0], shape=list(wanted)))
+                module = b.build()
+                results = [flexor.Session(compile=c).run(module, torch.ones(shape)) for c in (False, True)]
+            except flexor.FlexorError as refusal:
+                with pytest.raises(RuntimeError) as eager:
+                    torch.ones(shape).reshape(wanted)
+                assert ("ambiguous" in str(eager.value)) == (refusal.code == "E0314"), refusal
+            else:
+                assert all(r.shape == torch.ones(shape).reshape(wanted).shape for r in results)
+
+
 @pytest.mark.parametrize("dtype", (torch.float32, torch.int8, torch.bool), ids=name_of)
 def test_slices_taken_by_index(dtype):
     """take and index_select along each axis, with indices that count from the end where the op wraps."""

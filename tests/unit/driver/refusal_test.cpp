@@ -372,5 +372,79 @@ TEST_P(RefusalTest, FillOfSharedElements) {
     }
 }
 
+// ---------------------------------------------------------------- gather, reshape
+
+TEST_P(RefusalTest, GatherWithoutAxes) {
+    const auto text = [](const char* x, const char* index) {
+        return "\n.func main(x: f32" + std::string(x) + ", i: i64" + index +
+               ") -> 1\n  LOAD_LOCAL x\n  LOAD_LOCAL i\n  CALL_OP gather 2 axis=0\n  RETURN 1\n";
+    };
+    std::vector<Value> out;
+    const Module one = module_from(text("[]", "[]"));
+    ASSERT_EQ(run(one, {floats({}, 5), integers({}, {0})}, &out), "");
+    EXPECT_EQ(values_of(out[0]), (std::vector<float>{5}));
+    EXPECT_EQ(run(one, {floats({}, 5), integers({}, {1})}), "E0307");
+    const Module repeated = module_from(text("[]", "[N]"));
+    ASSERT_EQ(run(repeated, {floats({}, 5), integers({2}, {0, 0})}, &out), "");
+    EXPECT_EQ(values_of(out[0]), (std::vector<float>{5, 5}));
+    EXPECT_EQ(run(repeated, {floats({}, 5), integers({2}, {0, -1})}), "E0307");
+    const Module picked = module_from(text("[N]", "[]"));
+    ASSERT_EQ(run(picked, {floats({3}, 5), integers({}, {2})}, &out), "");
+    EXPECT_EQ(values_of(out[0]), (std::vector<float>{7}));
+    EXPECT_EQ(out[0].tensor().rank(), 0);
+    EXPECT_EQ(run(picked, {floats({3}, 5), integers({}, {3})}), "E0307");
+    const Module other = module_from(text("[N, M]", "[K]"));
+    ASSERT_EQ(run(other, {floats({2, 3}), integers({0}, {})}, &out), "");
+    EXPECT_EQ(out[0].tensor().numel(), 0);
+    EXPECT_EQ(run(other, {floats({2, 3}), integers({1}, {0})}), "E0302");
+    const Module same = module_from(text("[N, M]", "[K, L]"));
+    ASSERT_EQ(run(same, {floats({2, 3}), integers({0, 5}, {})}, &out), "");
+    EXPECT_EQ(out[0].tensor().size(1), 5);
+    EXPECT_EQ(run(same, {floats({2, 3}), integers({1, 5}, {0, 0, 0, 0, 0})}), "E0301");
+}
+
+TEST_P(RefusalTest, ReshapeToAnOpenSize) {
+    const Module module = module_from(R"(
+.func main(x: f32[N, M], a: int) -> 1
+  LOAD_LOCAL x
+  LOAD_LOCAL a
+  LOAD_CONST -1
+  BUILD_LIST 2
+  CALL_OP reshape 2 shape=$1
+  RETURN 1
+)");
+    std::vector<Value> out;
+    for (int round = 0; round < 2; ++round) {
+        ASSERT_EQ(run(module, {floats({2, 3}), std::int64_t{3}}, &out), "");
+        EXPECT_EQ(out[0].tensor().size(1), 2);
+        EXPECT_EQ(run(module, {floats({0, 3}), std::int64_t{0}}), "E0314");
+        EXPECT_EQ(run(module, {floats({2, 3}), std::int64_t{0}}), "E0305");
+        EXPECT_EQ(run(module, {floats({2, 3}), std::int64_t{4}}), "E0305");
+        EXPECT_EQ(run(module, {floats({2, 3}), std::int64_t{-2}}), "E0308");
+        ASSERT_EQ(run(module, {floats({0, 3}), std::int64_t{5}}, &out), "");
+        EXPECT_EQ(out[0].tensor().size(0), 5);
+        EXPECT_EQ(out[0].tensor().size(1), 0);
+    }
+    const Module by_size = module_from(R"(
+.func main(x: f32[N, M]) -> 1
+  LOAD_LOCAL x
+  LOAD_LOCAL x
+  GET_DIM 0
+  LOAD_CONST -1
+  BUILD_LIST 2
+  CALL_OP reshape 2 shape=$1
+  LOAD_CONST 1.0
+  CALL_OP add 2
+  RETURN 1
+)");
+    for (int round = 0; round < 2; ++round) {
+        ASSERT_EQ(run(by_size, {floats({2, 3})}, &out), "");
+        EXPECT_EQ(out[0].tensor().size(1), 3);
+        EXPECT_EQ(run(by_size, {floats({0, 3})}), "E0314");
+        ASSERT_EQ(run(by_size, {floats({2, 0})}, &out), "");
+        EXPECT_EQ(out[0].tensor().size(1), 0);
+    }
+}
+
 }  // namespace
 }  // namespace flexor

@@ -40,14 +40,15 @@ public:
         Access access = blank(operand);
         access.mask = mask;
         const Tensor& t = inputs_[operand].tensor;
-        EXPECT_EQ(index.size(), static_cast<std::size_t>(t.rank()));
+        EXPECT_TRUE(index.size() == static_cast<std::size_t>(t.rank()) || (t.rank() == 0 && index.size() == 1));
         std::int64_t offset = 0;
         for (std::size_t axis = 0; axis < index.size(); ++axis) {
-            const std::int64_t stride = t.stride(static_cast<int>(axis));
+            const std::int64_t stride = t.rank() == 0 ? 0 : t.stride(static_cast<int>(axis));
+            const std::int64_t size = t.rank() == 0 ? 1 : t.size(static_cast<int>(axis));
             const IndexTerm& term = index[axis];
             if (term.kind == IndexTerm::Kind::kNode) {
-                access.gathers.push_back({term.node, IntRef::constant(stride),
-                                          IntRef::constant(t.size(static_cast<int>(axis))), term.wrap_negative});
+                access.gathers.push_back(
+                    {term.node, IntRef::constant(stride), IntRef::constant(size), term.wrap_negative});
                 continue;
             }
             offset += term.shift.constant() * stride;
