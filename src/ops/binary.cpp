@@ -176,7 +176,10 @@ Expected<DTypes> lerp_dtype(std::span<const ArgType> args, const Attrs& attrs, t
     if (args[0].type.dtype != args[1].type.dtype) {
         return rules::refuse_dtype(args, 1, std::string(dtype_name(args[0].type.dtype)));
     }
-    return rules::promote(args, attrs, promotion);
+    FLEXOR_ASSIGN(DTypes dtypes, rules::promote(args, attrs, promotion));
+    if (args[2].strength == types::Strength::kScalar && dtypes.results[0] != DType::kF64)
+        dtypes.operands[2] = DType::kF32;  // not rounded to 16 bits first
+    return dtypes;
 }
 
 // ---------------------------------------------------------------- references
@@ -333,13 +336,13 @@ std::vector<OpDef> binary_ops() {
         {"torch.add", "numpy.add", "Add"}, alpha);
     add("sub", "x - alpha y.", subtract, reference_add<-1>, lower_sub, {numbers, with_alpha},
         {"torch.sub", "numpy.subtract", "Sub"}, alpha);
-    add("mul", "x times y; logical and of bools.", promote,
+    add("mul", "x times y; logical and of bools.", product,
         reference_binary<[](double a, double b) { return a * b; }, wrap_mul>, direct_or_bool<S::kMul, S::kAnd>,
         {all, any}, {"torch.mul", "numpy.multiply", "Mul"});
-    add("div", "x over y as a float, whatever the dtypes are.", promote_float,
+    add("div", "x over y as a float, whatever the dtypes are.", quotient,
         reference_binary<[](double a, double b) { return a / b; }, floor_div>, direct<S::kDiv>, {all, positive},
         {"torch.div", "numpy.divide", "Div"});
-    add("floor_divide", "x over y, rounded towards minus infinity; an integer zero divisor raises.", promote_not_bool,
+    add("floor_divide", "x over y, rounded towards minus infinity; an integer zero divisor raises.", floor_quotient,
         reference_division<floor_divide, floor_div>, lower_floor_divide, {numbers, positive},
         {"torch.floor_divide", "numpy.floor_divide", ""});
     add("remainder", "x - y floor(x / y): the rest with the sign of y; an integer zero divisor raises.",

@@ -44,6 +44,13 @@ constexpr const char* kFloat = "a floating dtype";
 constexpr const char* kBits = "bool or an integer dtype";
 constexpr const char* kInteger = "an integer dtype";
 
+// 16-bit floats are computed with in f32; torch's kernels of some ops take a scalar as it is, without rounding it
+// first.
+void keep_scalar(std::size_t index, Promotion promotion, DTypes& dtypes) {
+    DType& operand = dtypes.operands[index];
+    if (promotion == Promotion::kTorch && (operand == DType::kF16 || operand == DType::kBF16)) operand = DType::kF32;
+}
+
 // A weak scalar alone keeps what its kind promotes to.
 DType single(Args args, Promotion promotion) { return common_dtype(args, promotion, 0, 1); }
 
@@ -103,11 +110,24 @@ Expected<DTypes> promote_not_bool(Args args, const Attrs&, Promotion promotion) 
     }
     return all_as(args, d, d);
 }
-Expected<DTypes> promote_float(Args args, const Attrs&, Promotion promotion) {
+Expected<DTypes> product(Args args, const Attrs& attrs, Promotion promotion) {
+    FLEXOR_ASSIGN(DTypes dtypes, promote(args, attrs, promotion));
+    if (is_scalar(args[0])) keep_scalar(0, promotion, dtypes);
+    if (args[1].strength != types::Strength::kTensor) keep_scalar(1, promotion, dtypes);
+    return dtypes;
+}
+Expected<DTypes> quotient(Args args, const Attrs&, Promotion promotion) {
     DType d = common_dtype(args, promotion);
     // NumPy divides integers in float64 whatever their width.
     if (!is_floating(d)) d = promotion == Promotion::kTorch ? types::default_float() : DType::kF64;
-    return all_as(args, d, d);
+    DTypes dtypes = all_as(args, d, d);
+    if (args[1].strength != types::Strength::kTensor) keep_scalar(1, promotion, dtypes);
+    return dtypes;
+}
+Expected<DTypes> floor_quotient(Args args, const Attrs& attrs, Promotion promotion) {
+    FLEXOR_ASSIGN(DTypes dtypes, promote_not_bool(args, attrs, promotion));
+    if (args[1].strength != types::Strength::kTensor) keep_scalar(1, promotion, dtypes);
+    return dtypes;
 }
 Expected<DTypes> promote_to_float(Args args, const Attrs&, Promotion promotion) {
     const DType d = float_of(common_dtype(args, promotion), promotion);

@@ -34,7 +34,10 @@ Expected<DTypes> first(std::span<const ArgType> args, const Attrs& attrs, types:
 // Several operands.
 Expected<DTypes> promote(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
 Expected<DTypes> promote_not_bool(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
-Expected<DTypes> promote_float(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
+// Scalars beside 16-bit floats are not rounded first, nor is a divisor or second factor of rank 0: as in torch.
+Expected<DTypes> product(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
+Expected<DTypes> quotient(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
+Expected<DTypes> floor_quotient(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
 Expected<DTypes> promote_to_float(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
 Expected<DTypes> promote_bits(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
 Expected<DTypes> promote_shift(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);

@@ -225,9 +225,10 @@ OpDef in_place(std::size_t i, const OpDef& op) {
     const bool method = torch.starts_with("torch.") && torch.find('.', 6) == std::string::npos;
     // The float functions give floats, which integers do not take back.
     const bool floats_only =
-        op.dtype.value == DTypeRule(rules::to_float) || op.dtype.value == DTypeRule(rules::promote_float);
+        op.dtype.value == DTypeRule(rules::to_float) || op.dtype.value == DTypeRule(rules::quotient);
     // A bool promoted by a scalar is not stored back either.
-    const bool numbers_only = op.dtype.value == DTypeRule(rules::promote) || name == "square";
+    const bool numbers_only =
+        op.dtype.value == DTypeRule(rules::promote) || op.dtype.value == DTypeRule(rules::product) || name == "square";
     const bool bits_only = op.dtype.value == DTypeRule(rules::promote_bits);
     const std::span<const DType> dtypes = floats_only    ? std::span<const DType>(samples::kFloatDTypes)
                                           : bits_only    ? std::span<const DType>(samples::kIntegerDTypes)
@@ -256,9 +257,9 @@ std::vector<OpDef> write_ops() {
     constexpr std::span<const DType> all = samples::kAllDTypes;
     constexpr OperandKind tensor = OperandKind::kTensor;
     constexpr Constraint no_overlap{"no two elements of the target share memory", DiagnosticId::kOverlappingWrite, 0};
-    std::vector<OpDef> ops;
     constexpr Constraint tensor_overlap{"no two elements of the target share memory, unless a number is written",
                                         DiagnosticId::kOverlappingWrite, 0};
+    std::vector<OpDef> ops;
     const auto add = [&](std::string_view name, std::string_view summary, std::span<const OperandSpec> operands,
                          std::span<const Constraint> constraints, DTypeRule dtype, ShapeRule shape, LowerRule lower,
                          std::vector<Sample> (*make)(), Names names) {

@@ -818,6 +818,38 @@ def test_writes_that_meet_what_they_read(op, name):
         assert torch.equal(ours, theirs)
 
 
+@pytest.mark.parametrize("dtype", (torch.bfloat16, torch.float16), ids=name_of)
+def test_scalars_beside_16_bit_floats(dtype):
+    """Products, quotients and weights of lerp take a scalar as it is; sums, rests and powers round it first: as torch."""
+    x = torch.linspace(-9, 9, 257).to(dtype)
+    zero = torch.tensor(0.1)
+    cases = [
+        (lambda f, x, z: x * 0.1, lambda x, z: x * 0.1),
+        (lambda f, x, z: 0.1 * x, lambda x, z: 0.1 * x),
+        (lambda f, x, z: x * 257, lambda x, z: x * 257),
+        (lambda f, x, z: x * z, lambda x, z: x * z),
+        (lambda f, x, z: x / 0.3, lambda x, z: x / 0.3),
+        (lambda f, x, z: x / z, lambda x, z: x / z),
+        (lambda f, x, z: x // 0.3, lambda x, z: x // 0.3),
+        (lambda f, x, z: x + 0.1, lambda x, z: x + 0.1),
+        (lambda f, x, z: x - z, lambda x, z: x - z),
+        (lambda f, x, z: x % 0.3, lambda x, z: x % 0.3),
+        (lambda f, x, z: x.maximum(z), lambda x, z: torch.maximum(x, z.to(dtype))),
+        (lambda f, x, z: x < 0.1, lambda x, z: x < 0.1),
+        (lambda f, x, z: f.op("lerp", x, -x, 0.1), lambda x, z: torch.lerp(x, -x, 0.1)),
+        (lambda f, x, z: f.op("mul_", x.clone(), 0.1), lambda x, z: x.clone().mul_(0.1)),
+    ]
+    for ours, eager in cases:
+        b = flexor.Builder()
+        f = b.function("main", inputs=[("x", name_of(dtype), ["N"]), ("z", "float32", [])])
+        f.output(ours(f, *f.inputs))
+        module = b.build()
+        for compile in (False, True):
+            got, wanted = flexor.Session(compile=compile).run(module, x, zero), eager(x, zero)
+            assert got.dtype == wanted.dtype
+            assert torch.equal(got, wanted), (got - wanted).abs().max() if got.is_floating_point() else got != wanted
+
+
 @pytest.mark.parametrize("mode", ("sum", "mean", "max"))
 def test_embedding_bag(mode):
     """Bags of different sizes cut by offsets, empty ones among them, and bags of one size as rows of ids."""
