@@ -1,6 +1,7 @@
 // infer(): dtype rule, shape rule, layout rule, and the refusals that they lead to.
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <string>
 
 #include "ops/op_def.h"
@@ -18,15 +19,52 @@ using types::Truth;
 // One operand as the layout rule sees it: strides along the result's axes, 0 where it is broadcast.
 using AxisStrides = std::vector<Dim>;
 
+// The questions that the order of the axes depends on. What neither facts nor hints answer is asked as a guard on
+// symbols that no entry knows: a caller that keeps guards on layouts sees that it cannot keep this one.
+class Questions {
+public:
+    Questions(ShapeContext& context, const std::vector<Dim>& sizes, std::vector<Requirement>* open)
+        : context_(context), sizes_(sizes), open_(open) {}
+    const ShapeEnv& env() const { return context_.env(); }
+    bool eq(const Dim& a, const Dim& b) {
+        note(Relation::kEq, env().eq(a, b), a, b);
+        return context_.layout_eq(a, b);
+    }
+    bool le(const Dim& a, const Dim& b) {
+        note(Relation::kLe, env().le(a, b), a, b);
+        return context_.layout_le(a, b);
+    }
+    // Of a result that has elements; the strides of others have no say.
+    bool proven_le(const Dim& a, const Dim& b) {
+        const Truth known = env().le(a, b);
+        if (known != Truth::kUnknown || hinted(a, b)) return known == Truth::kTrue;
+        if (!filled_) {
+            filled_ = env();
+            for (const Dim& size : sizes_) filled_->assume_range(size, {1, types::kDimInfinity});
+        }
+        return filled_->le(a, b) == Truth::kTrue;
+    }
+
+private:
+    bool hinted(const Dim& a, const Dim& b) const { return env().hint(a) && env().hint(b); }
+    void note(Relation relation, Truth known, const Dim& a, const Dim& b) {
+        if (open_ == nullptr || known != Truth::kUnknown || hinted(a, b)) return;
+        open_->push_back({Requirement::Kind::kGuard, relation, a, b, 0, false});
+    }
+    ShapeContext& context_;
+    const std::vector<Dim>& sizes_;
+    std::vector<Requirement>* open_;  // null: nobody keeps guards on layouts
+    std::optional<ShapeEnv> filled_;
+};
+
 // Whether an axis is broadcast can change the order of the result's axes.
-AxisStrides align(ShapeContext& context, const TensorType& type, const std::vector<Dim>& sizes) {
+AxisStrides align(Questions& ask, const TensorType& type, const std::vector<Dim>& sizes) {
     AxisStrides strides(sizes.size(), Dim(0));
     const std::size_t skip = sizes.size() - type.sizes.size();
     for (std::size_t axis = 0; axis < type.sizes.size(); ++axis) {
         const Dim& size = type.sizes[axis];
         const Dim& result = sizes[skip + axis];
-        const bool broadcast = context.env().eq(size, result) != Truth::kTrue && context.layout_eq(size, 1) &&
-                               !context.layout_eq(result, 1);
+        const bool broadcast = ask.env().eq(size, result) != Truth::kTrue && ask.eq(size, 1) && !ask.eq(result, 1);
         if (!broadcast) strides[skip + axis] = type.strides[axis];
     }
     return strides;
@@ -34,40 +72,40 @@ AxisStrides align(ShapeContext& context, const TensorType& type, const std::vect
 
 // Whether axis `inner` should change places with axis `outer` (> 0), must not (< 0), or nothing says (0): torch's
 // TensorIterator. Unknown orders are decided by the hints, as guards.
-int compare_axes(ShapeContext& context, const std::vector<AxisStrides>& operands, const std::vector<Dim>& sizes,
+int compare_axes(Questions& ask, const std::vector<AxisStrides>& operands, const std::vector<Dim>& sizes,
                  std::size_t inner, std::size_t outer) {
-    ShapeEnv& env = context.env();
+    const ShapeEnv& env = ask.env();
     for (const AxisStrides& strides : operands) {
         const Dim& a = strides[inner];
         const Dim& b = strides[outer];
         if (env.eq(a, 0) == Truth::kTrue || env.eq(b, 0) == Truth::kTrue) continue;
-        if (env.eq(a, b) == Truth::kTrue) {
-            if (env.lt(sizes[outer], sizes[inner]) == Truth::kTrue) return 1;
-            continue;
+        // Strides are equal where one of the axes has size 1, or where memory overlaps: then the larger axis goes out.
+        if (env.eq(a, b) != Truth::kTrue) {
+            if (ask.proven_le(a, b)) return -1;
+            if (ask.proven_le(b, a)) return 1;
+            if (ask.le(a + 1, b)) return -1;
+            if (ask.le(b + 1, a)) return 1;
         }
-        if (env.le(a, b) == Truth::kTrue) return -1;
-        if (env.le(b, a) == Truth::kTrue) return 1;
-        return context.layout_le(b, a) ? 1 : -1;
+        if (ask.le(sizes[outer] + 1, sizes[inner])) return 1;
     }
     return 0;
 }
 
 // Strides of a fresh result whose axes lie in memory in the order of the operands' strides.
-std::vector<Dim> dense_strides(ShapeContext& context, const std::vector<const TensorType*>& operands,
+std::vector<Dim> dense_strides(Questions& ask, const std::vector<const TensorType*>& operands,
                                const std::vector<Dim>& sizes) {
-    const bool row_major = std::all_of(operands.begin(), operands.end(), [&](const TensorType* type) {
-        return rules::is_row_major(context.env(), *type);
-    });
+    const bool row_major = std::all_of(operands.begin(), operands.end(),
+                                       [&](const TensorType* type) { return rules::is_row_major(ask.env(), *type); });
     const std::size_t rank = sizes.size();
     if (row_major || rank < 2) return types::contiguous_strides(sizes);
     std::vector<AxisStrides> aligned;
-    for (const TensorType* type : operands) aligned.push_back(align(context, *type, sizes));
+    for (const TensorType* type : operands) aligned.push_back(align(ask, *type, sizes));
     std::vector<std::size_t> order(rank);  // innermost first
     std::iota(order.rbegin(), order.rend(), std::size_t{0});
     for (std::size_t i = 1; i < rank; ++i) {
         std::size_t moving = i;
         for (std::size_t j = i; j-- > 0;) {
-            const int comparison = compare_axes(context, aligned, sizes, order[j], order[moving]);
+            const int comparison = compare_axes(ask, aligned, sizes, order[j], order[moving]);
             if (comparison < 0) break;
             if (comparison > 0) {
                 std::swap(order[j], order[moving]);
@@ -264,7 +302,8 @@ Expected<Inferred> infer(const OpDef& op, std::span<const ArgType> args, const A
                 }
                 if (op.layout.value == Layout::kLikeFirst) break;
             }
-            result.type.strides = dense_strides(context, operands, shape.sizes);
+            Questions ask(context, shape.sizes, settle_layout ? &requirements : nullptr);
+            result.type.strides = dense_strides(ask, operands, shape.sizes);
         } else {
             result.type.strides = types::contiguous_strides(shape.sizes);
         }

@@ -323,11 +323,11 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
     };
     if (inferred && !guardable()) {
         program_.env = before;
-        inferred = run(false, false);
+        inferred = run(false, true);
     }
     if (!inferred || !guardable()) {
         // The interpreter raises it, with concrete shapes, if the run gets here.
-        std::string why = inferred ? "the rank of the result depends on data"
+        std::string why = inferred ? "the rank or the strides of the result depend on data"
                                    : "the operands do not fit: " + inferred.error().to_string();
         program_.env = before;
         block().insts.resize(mark);
