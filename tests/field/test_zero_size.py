@@ -128,3 +128,39 @@ def test_f036_an_empty_branch_joined_to_a_full_one():
         logits = F.linear(x, w)
         torch.testing.assert_close(mean, F.cross_entropy(logits, target), equal_nan=True)
         torch.testing.assert_close(total, F.cross_entropy(logits, target, reduction="sum"))
+
+
+def test_f037_batch_normalisation_of_an_empty_batch_in_training():
+    """(0, 5, 9), then (8, 5, 9), and other orders: what an empty batch leaves of the running statistics."""
+    momentum, eps = 0.1, 1e-5
+
+    def train(f, x, mean, variance, weight, bias):
+        batch_mean = x.mean(axes=[0, 2])
+        batch_variance = f.var(x, axes=[0, 2], keepdim=False, correction=0)
+        f.add_(f.mul_(mean, 1 - momentum), batch_mean * momentum)
+        unbiased = f.var(x, axes=[0, 2], keepdim=False, correction=1)
+        f.add_(f.mul_(variance, 1 - momentum), unbiased * momentum)
+        return f.batch_norm(x, batch_mean, batch_variance, weight, bias, eps=eps)
+
+    def body(f, x, *rest):
+        return f.if_else(
+            f.scalar("eq", f.scalar("mul", x.shape[0], x.shape[2]), 0),
+            lambda: f.clone(x),
+            lambda: train(f, x, *rest),
+        )
+
+    inputs = [("x", "float32", ["B", 5, "L"])]
+    inputs += [(name, "float32", [5]) for name in ("mean", "variance", "weight", "bias")]
+    for batches in ((0, 8, 0, 3), (8, 0, 8), (2, 0, 0, 5)):
+        program = Program(inputs, body)
+        dirty_pool(program)
+        weight, bias = torch.randn(5), torch.randn(5)
+        mean, variance = torch.zeros(5), torch.ones(5)
+        eager_mean, eager_variance = mean.clone(), variance.clone()
+        for batch in batches:
+            x = torch.randn(batch, 5, 9)
+            wanted = F.batch_norm(x, eager_mean, eager_variance, weight, bias, True, momentum, eps)
+            torch.testing.assert_close(program(x, mean, variance, weight, bias), wanted)
+            torch.testing.assert_close(mean, eager_mean)
+            torch.testing.assert_close(variance, eager_variance)
+            assert mean.isfinite().all() and variance.isfinite().all()
