@@ -117,7 +117,6 @@ private:
         sub->add_option("--function", options_.function, "The function to run")->capture_default_str();
         sub->add_flag("--exact-only", options_.exact_only, "No symbols: one compilation per exact shape");
         sub->add_flag("--interpret", options_.interpret, "The interpreter only");
-        sub->add_flag("--deterministic", options_.deterministic, "One tier, the same result every time");
         sub->add_option("--threads", options_.threads, "Threads (0: as many as the machine has)")
             ->check(CLI::Range(0, 4096));
         sub->add_option("--soft-limit", options_.soft_limit, "Memory that is kept for reuse, as 256MB; 0: none")

@@ -16,7 +16,6 @@ struct Options {
     // Of the Session.
     bool exact_only = false;
     bool interpret = false;
-    bool deterministic = false;
     int threads = 0;
     std::uint64_t soft_limit = std::uint64_t{256} << 20;
     std::uint64_t hard_limit = 0;

@@ -77,7 +77,6 @@ SessionOptions session_options(const Options& options) {
     SessionOptions out;
     out.compile = !options.interpret;
     out.exact_only = options.exact_only;
-    out.deterministic = options.deterministic;
     out.threads = options.threads;
     out.soft_limit = options.soft_limit;
     out.hard_limit = options.hard_limit;

@@ -23,10 +23,9 @@
 namespace flexor {
 
 struct SessionOptions {
-    bool compile = true;         // false: interpreter only
-    bool exact_only = false;     // no symbols: one entry per exact shape (the "before" of the classic experiment)
-    bool deterministic = false;  // pins one tier
-    int threads = 0;             // 0: leave the process's thread count as it is
+    bool compile = true;      // false: interpreter only
+    bool exact_only = false;  // no symbols: one entry per exact shape (the "before" of the classic experiment)
+    int threads = 0;          // 0: leave the process's thread count as it is
     std::uint64_t soft_limit = std::uint64_t{256} << 20;  // bytes of pool memory kept and reused; 0: none
     std::uint64_t hard_limit = 0;                         // bytes that pool memory never exceeds; 0: none
     std::uint32_t exact_capacity = 512;   // exact records per region and thread, least recently used go first

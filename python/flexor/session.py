@@ -42,7 +42,6 @@ class Session(RunnerBase):
 
     compile       False: interpret only
     exact_only    one compilation per exact shape (the "before" of symbolic shapes)
-    deterministic pins one tier
     threads       threads of the process's kernels; 0 leaves them as they are
     soft_limit    bytes of pool memory kept and reused: a count or text such as "256MB"
     hard_limit    bytes that the pool never exceeds; None: no limit
@@ -53,7 +52,6 @@ class Session(RunnerBase):
         *,
         compile: bool = True,
         exact_only: bool = False,
-        deterministic: bool = False,
         threads: int = 0,
         soft_limit: int | str | None = "256MB",
         hard_limit: int | str | None = None,
@@ -63,7 +61,6 @@ class Session(RunnerBase):
         self.native = _native or _flexor.NativeSession(
             compile=compile,
             exact_only=exact_only,
-            deterministic=deterministic,
             threads=threads,
             soft_limit=_bytes(soft_limit),
             hard_limit=_bytes(hard_limit),

@@ -21,21 +21,19 @@ void bind_session(nb::module_& m) {
     nb::class_<Session>(m, "NativeSession")
         .def(
             "__init__",
-            [](Session* self, bool compile, bool exact_only, bool deterministic, int threads, std::uint64_t soft_limit,
+            [](Session* self, bool compile, bool exact_only, int threads, std::uint64_t soft_limit,
                std::uint64_t hard_limit, bool poison) {
                 SessionOptions options;
                 options.compile = compile;
                 options.exact_only = exact_only;
-                options.deterministic = deterministic;
                 options.threads = threads;
                 options.soft_limit = soft_limit;
                 options.hard_limit = hard_limit;
                 options.poison = poison;
                 new (self) Session(options);
             },
-            nb::kw_only(), nb::arg("compile") = true, nb::arg("exact_only") = false, nb::arg("deterministic") = false,
-            nb::arg("threads") = 0, nb::arg("soft_limit") = SessionOptions().soft_limit, nb::arg("hard_limit") = 0,
-            nb::arg("poison") = false)
+            nb::kw_only(), nb::arg("compile") = true, nb::arg("exact_only") = false, nb::arg("threads") = 0,
+            nb::arg("soft_limit") = SessionOptions().soft_limit, nb::arg("hard_limit") = 0, nb::arg("poison") = false)
         .def("address", [](const Session& s) { return reinterpret_cast<std::uintptr_t>(&s); })
         .def("explain_example",
              [](Session& s, const Module& module, const std::string& function) {
