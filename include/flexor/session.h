@@ -34,6 +34,8 @@ struct SessionOptions {
     bool fuse = true;                     // false: one kernel per op (a stress switch of tests)
     bool evaluate_kernels = false;        // kernels run in the loop-IR evaluator, slowly (an oracle of tests)
     bool poison = false;                  // stress: pool memory is filled with NaN patterns when handed out
+    bool fail_guards = false;             // stress: every look-up on the ladder misses and compiles an entry
+    bool end_at_once = false;             // stress: a region ends behind its first op and at every loop head
 };
 
 // Sizes that a symbol of a Module will take.

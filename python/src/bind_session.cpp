@@ -22,7 +22,7 @@ void bind_session(nb::module_& m) {
         .def(
             "__init__",
             [](Session* self, bool compile, bool exact_only, int threads, std::uint64_t soft_limit,
-               std::uint64_t hard_limit, bool poison) {
+               std::uint64_t hard_limit, bool poison, bool fail_guards, bool end_at_once) {
                 SessionOptions options;
                 options.compile = compile;
                 options.exact_only = exact_only;
@@ -30,10 +30,13 @@ void bind_session(nb::module_& m) {
                 options.soft_limit = soft_limit;
                 options.hard_limit = hard_limit;
                 options.poison = poison;
+                options.fail_guards = fail_guards;
+                options.end_at_once = end_at_once;
                 new (self) Session(options);
             },
             nb::kw_only(), nb::arg("compile") = true, nb::arg("exact_only") = false, nb::arg("threads") = 0,
-            nb::arg("soft_limit") = SessionOptions().soft_limit, nb::arg("hard_limit") = 0, nb::arg("poison") = false)
+            nb::arg("soft_limit") = SessionOptions().soft_limit, nb::arg("hard_limit") = 0, nb::arg("poison") = false,
+            nb::arg("fail_guards") = false, nb::arg("end_at_once") = false)
         .def("address", [](const Session& s) { return reinterpret_cast<std::uintptr_t>(&s); })
         .def("explain_example",
              [](Session& s, const Module& module, const std::string& function) {

@@ -80,6 +80,7 @@ Expected<std::shared_ptr<const executable::Executable>> Pipeline::compile(const 
     region.frame = request.frame;
     region.exact_only = request.exact_only;
     region.generalise = request.generalise;
+    region.end_at_once = options_.end_at_once;
     FLEXOR_ASSIGN(specialised::Program program, specialize::specialize(region));
     FLEXOR_TRY(specialised::verify(program));
     std::string listing = specialised::print(program);

@@ -18,6 +18,7 @@ struct StageTimes {
 struct PipelineOptions {
     bool fuse = true;               // false: one kernel per op (a stress switch)
     bool evaluate_kernels = false;  // kernels run in the loop-IR evaluator (a stress switch; needs no code generator)
+    bool end_at_once = false;       // regions end behind their first op (a stress switch)
 };
 
 class Pipeline : public vm::Compiler {

@@ -57,10 +57,11 @@ struct Session::Impl {
     explicit Impl(const SessionOptions& given)
         : options(given),
           pool(runtime::Pool::create({given.soft_limit, given.hard_limit, given.poison})),
-          pipeline({given.fuse, given.evaluate_kernels}, &telemetry),
-          engine({given.exact_only, given.exact_capacity, given.entry_capacity, given.max_call_depth},
-                 given.compile && (driver::Pipeline::available() || given.evaluate_kernels) ? &pipeline : nullptr, pool,
-                 &telemetry, &hooks) {
+          pipeline({given.fuse, given.evaluate_kernels, given.end_at_once}, &telemetry),
+          engine(
+              {given.exact_only, given.exact_capacity, given.entry_capacity, given.max_call_depth, given.fail_guards},
+              given.compile && (driver::Pipeline::available() || given.evaluate_kernels) ? &pipeline : nullptr, pool,
+              &telemetry, &hooks) {
         if (given.threads > 0) runtime::set_thread_count(given.threads);
         engine.set_describe(
             [](void* context, const executable::Executable& executable, EntryStats& stats) {

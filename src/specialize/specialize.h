@@ -26,6 +26,7 @@ struct Region {
     std::span<const std::int64_t> frame;  // call frame of the call at hand
     bool exact_only = false;
     bool generalise = false;
+    bool end_at_once = false;  // ends behind its first op, and at every loop head but its own (a stress switch)
 };
 
 // Fails with OpNotCompiled when the very first instruction cannot be expressed; the diagnostic's `found` is the reason.

@@ -82,6 +82,7 @@ private:
     void send(std::int32_t to, std::uint32_t block, std::size_t target, const State& state);
     void branch(std::int32_t pc, State& state);
     void leave(std::int32_t pc, const State& state, std::string reason);
+    bool ends_at_once(std::int32_t pc) const;
     bool call(std::int32_t callee, std::int32_t count, std::int32_t pc, State& state);
     std::uint32_t new_block();
 

@@ -1,6 +1,8 @@
 // Control flow: leaders in reverse post-order, joins, loops, inlined calls, exits.
 #include "specialize/specializer.h"
 
+#include <algorithm>
+
 namespace flexor::specialize {
 
 using bytecode::Instruction;
@@ -102,6 +104,7 @@ void Specializer::run_block(std::int32_t leader, State& state) {
     while (!stopped()) {
         const Instruction& instruction = function_->code[static_cast<std::size_t>(pc)];
         if (++steps_ > kMaxInstructions) return leave(pc, state, "the region is longer than the limit");
+        if (region_.end_at_once && ends_at_once(pc)) return leave(pc, state, "ends_at_once");
         switch (instruction.op) {
             case Opcode::kJump:
                 block().terminator.kind = Terminator::Kind::kJump;
@@ -225,6 +228,15 @@ void Specializer::leave(std::int32_t pc, const State& state, std::string reason)
     block().terminator.kind = Terminator::Kind::kExit;
     block().terminator.exit = static_cast<std::uint32_t>(program_.exits.size());
     program_.exits.push_back({pc, state.locals, state.stack, std::move(reason)});
+}
+
+// Exits stand in the outermost function only, so an inlined call is over before the region may end.
+bool Specializer::ends_at_once(std::int32_t pc) const {
+    if (depth_ > 1 || pc == region_.pc) return false;
+    if (function_->code[static_cast<std::size_t>(pc)].op == Opcode::kLoopHead) return true;
+    const auto is_op = [](const Inst& inst) { return inst.kind == specialised::InstKind::kOp; };
+    return std::any_of(program_.blocks.begin(), program_.blocks.end(),
+                       [&](const Block& block) { return std::any_of(block.insts.begin(), block.insts.end(), is_op); });
 }
 
 bool Specializer::call(std::int32_t callee, std::int32_t count, std::int32_t pc, State& state) {

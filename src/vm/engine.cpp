@@ -356,6 +356,7 @@ void Engine::look_up(Run& run, std::int32_t function, std::int32_t pc, const Liv
         run.trace->add("symbolise", run.module->functions[static_cast<std::size_t>(function)].name + "@" +
                                         std::to_string(pc) + ": " + executable::to_string(make_signature(live)));
     }
+    if (options_.fail_guards) return miss(run, point, live, scratch, found);
     if (const EntryRef* record = point.exact.find(scratch.key)) {
         Entry* entry = record->get();
         found.entry = entry;
@@ -426,7 +427,9 @@ void Engine::miss(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scr
         failed = 0;
         const SignatureGroup* group = shared.snapshot->find(scratch.key);
         known = group != nullptr;
-        if (group != nullptr) {
+        if (group != nullptr && options_.fail_guards) {
+            failed = static_cast<std::uint32_t>(group->entries.size());
+        } else if (group != nullptr) {
             if (Entry* entry = match_symbolic(*group, scratch.key, run.context.guard_frame, &failed)) {
                 // Another thread was first.
                 for (const EntryRef& candidate : group->entries) {

@@ -27,6 +27,7 @@ struct EngineOptions {
     std::uint32_t exact_capacity = 512;
     std::uint32_t entry_capacity = 64;
     std::uint32_t max_call_depth = 1000;
+    bool fail_guards = false;  // every look-up misses (a stress switch)
 };
 
 // What happened in one call, for `explain`: one line per event, in order, and the regions met.

@@ -159,9 +159,14 @@ std::vector<Engine> engines() {
     add("interpreter", [](SessionOptions& o) { o.compile = false; });
     add("evaluator", [](SessionOptions& o) { o.evaluate_kernels = true; });
     add("evaluator, unfused", [](SessionOptions& o) { o.evaluate_kernels = true, o.fuse = false; });
+    add("evaluator, every guard fails", [](SessionOptions& o) { o.evaluate_kernels = true, o.fail_guards = true; });
+    add("evaluator, every region ends at once",
+        [](SessionOptions& o) { o.evaluate_kernels = true, o.end_at_once = true; });
     if (Session::has_code_generator()) {
         add("generated code", [](SessionOptions&) {});
         add("generated code, unfused", [](SessionOptions& o) { o.fuse = false; });
+        add("generated code, every guard fails", [](SessionOptions& o) { o.fail_guards = true; });
+        add("generated code, every region ends at once", [](SessionOptions& o) { o.end_at_once = true; });
         add("generated code, exact", [](SessionOptions& o) { o.exact_only = true; });
         add("generated code, one entry", [](SessionOptions& o) { o.exact_capacity = 1, o.entry_capacity = 1; });
     }

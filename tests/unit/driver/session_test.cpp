@@ -44,14 +44,17 @@ std::vector<float> values_of(const Value& value) {
     return {tensor.data_as<float>(), tensor.data_as<float>() + tensor.numel()};
 }
 
-// Every test runs on the interpreter alone and, where there is a code generator, through regions too.
+// Every test runs on the interpreter alone and through regions: compiled where there is a code generator, evaluated,
+// and evaluated with guards that always fail or with regions that end at once.
 class SessionTest : public testing::TestWithParam<int> {
 protected:
     SessionTest() : session_(options()) {}
     static SessionOptions options() {
         SessionOptions options;
         options.compile = GetParam() != 0;
-        options.evaluate_kernels = GetParam() == 2;
+        options.evaluate_kernels = GetParam() >= 2;
+        options.fail_guards = GetParam() == 3;
+        options.end_at_once = GetParam() == 4;
         return options;
     }
     std::vector<Value> run(std::string_view text, std::vector<Value> arguments) {
@@ -71,9 +74,10 @@ protected:
     Session session_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Tiers, SessionTest, testing::Values(0, 1, 2), [](const auto& info) {
-    return std::string(info.param == 0 ? "interpreted" : (info.param == 1 ? "compiled" : "evaluated"));
-});
+constexpr const char* kTiers[] = {"interpreted", "compiled", "evaluated", "every_guard_fails", "ends_at_once"};
+
+INSTANTIATE_TEST_SUITE_P(Tiers, SessionTest, testing::Range(0, 5),
+                         [](const auto& info) { return std::string(kTiers[info.param]); });
 
 constexpr std::string_view kAddReluSum = R"(
 .func main(x: f32[N]) -> 1
@@ -553,6 +557,16 @@ TEST_P(SessionTest, FrozenDimsMakeOneVersionPerValue) {
     }
 }
 
+TEST_P(SessionTest, StressSwitchesAct) {
+    if (GetParam() < 2) GTEST_SKIP() << "not a stressed session";
+    const Module module = module_from(kAddReluSum);
+    for (int call = 0; call < 5; ++call) ASSERT_TRUE(session_.run(module, {floats({4}, {-3, 0, 1, 2})}));
+    const Stats stats = session_.stats();
+    // Ended at once, the first region holds the addition and the second the sum; what stands between is interpreted.
+    EXPECT_EQ(stats.compilations, GetParam() == 3 ? 5u : (GetParam() == 4 ? 2u : 1u));
+    EXPECT_EQ(stats.region_exits, GetParam() == 4 ? 10u : 0u);
+}
+
 TEST_P(SessionTest, SteadyStateAllocatesOnlyOutputs) {
     if (GetParam() != 1 || !Session::has_code_generator()) GTEST_SKIP();
     const Module module = module_from(R"(
@@ -583,6 +597,7 @@ TEST_P(SessionTest, SteadyStateAllocatesOnlyOutputs) {
 
 TEST_P(SessionTest, PrepareLeavesNothingToCompile) {
     if (GetParam() == 1 && !Session::has_code_generator()) GTEST_SKIP() << "needs the code generator";
+    if (GetParam() >= 3) GTEST_SKIP() << "compiles always, or runs in between";
     const Module module = module_from(R"(
 .symbol S in 1..64
 .func main(x: f32[S, 16]) -> 1
@@ -656,7 +671,7 @@ TEST_P(SessionTest, ExplainTellsTheSteps) {
     ASSERT_TRUE(text) << text.error().to_string();
     EXPECT_NE(text->find("load"), std::string::npos);
     EXPECT_NE(text->find("main(x: f32[N])"), std::string::npos);
-    if (GetParam() != 0 && Session::has_code_generator()) {
+    if (GetParam() == 1 && Session::has_code_generator()) {
         for (const char* phase : {"symbolise", "match guards", "generate", "register"})
             EXPECT_NE(text->find(phase), std::string::npos) << *text;
         EXPECT_NE(text->find("reads 1, intermediate writes 0"), std::string::npos) << *text;
