@@ -1,6 +1,7 @@
 #include "driver/kernel_cache.h"
 
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "loopir/loopir.h"
@@ -35,13 +36,14 @@ Expected<KernelCache::Built> KernelCache::fill([[maybe_unused]] std::span<execut
     std::vector<std::size_t> hashes(kernels.size());
     std::vector<const loopir::Kernel*> missing;
     std::vector<std::size_t> owners;
+    std::optional<Diagnostic> error;
     for (std::size_t i = 0; i < kernels.size(); ++i) {
         if (kernels[i].ir.kind == loopir::KernelKind::kExtern) {
             kernels[i].handle = runtime::extern_kernel(kernels[i].ir);
             if (kernels[i].handle == nullptr) {
-                return Diagnostic(DiagnosticId::kOpNotCompiled)
-                    .op(kernels[i].ir.extern_name)
-                    .found("no kernel of this name");
+                error = Diagnostic(DiagnosticId::kOpNotCompiled)
+                            .op(kernels[i].ir.extern_name)
+                            .found("no kernel of this name");
             }
             continue;
         }
@@ -54,20 +56,31 @@ Expected<KernelCache::Built> KernelCache::fill([[maybe_unused]] std::span<execut
         missing.push_back(&kernels[i].ir);
         owners.push_back(i);
     }
-    if (missing.empty()) return built;
-    auto compiled = codegen::compile_kernels(missing);
-    if (!compiled) return std::move(compiled).error();
-    for (std::size_t i = 0; i < missing.size(); ++i) {
+    const auto keep = [&](std::size_t i, runtime::KernelRef handle) {
         executable::KernelSlot& slot = kernels[owners[i]];
-        slot.handle = (*compiled)[i];
+        slot.handle = std::move(handle);
         if (find(hashes[owners[i]], slot.ir) != nullptr) {
             ++built.hits;  // equal to another kernel of the same region
-            continue;
+            return;
         }
         items_.emplace(hashes[owners[i]], Item{slot.ir, slot.handle});
         ++built.compiled;
         built.code_bytes += slot.handle->code_bytes();
+    };
+    const auto compiled = codegen::compile_kernels(missing);
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+        if (compiled) {
+            keep(i, (*compiled)[i]);
+            continue;
+        }
+        // One of them is at fault: each by itself.
+        auto one = codegen::compile_kernels({&missing[i], 1});
+        if (one)
+            keep(i, (*one)[0]);
+        else
+            error = std::move(one).error();
     }
+    if (error) return std::move(*error);
     return built;
 #else
     return Diagnostic(DiagnosticId::kNoCodeGenerator);

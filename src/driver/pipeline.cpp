@@ -1,10 +1,11 @@
 #include "driver/pipeline.h"
 
+#include <algorithm>
+
 #include "driver/kernel_cache.h"
 #include "loopir/loopir.h"
 #include "lower/lower.h"
 #include "specialised/program.h"
-#include "specialize/specialize.h"
 #include "support/diagnostic.h"
 #include "support/expected.h"
 #include "transform/transform.h"
@@ -26,6 +27,10 @@ public:
 private:
     std::uint64_t last_ = runtime::now_ns();
 };
+
+bool several(const std::vector<types::OpSite>& sites) {
+    return std::any_of(sites.begin(), sites.end(), [&](const types::OpSite& site) { return site != sites.front(); });
+}
 
 }  // namespace
 
@@ -69,7 +74,45 @@ Expected<void> Pipeline::pack_weights(executable::Executable& executable, const 
     return {};
 }
 
-Expected<std::shared_ptr<const executable::Executable>> Pipeline::compile(const vm::CompileRequest& request) {
+Pipeline::Compiled Pipeline::compile(const vm::CompileRequest& request) {
+    for (;;) {
+        specialize::RefusedOps known;
+        {
+            std::lock_guard lock(mutex_);
+            const auto found = refused_.find(request.module->id);
+            if (found != refused_.end()) known = found->second.ops;
+        }
+        const std::uint64_t start = runtime::now_ns();
+        std::vector<types::OpSite> refused;
+        Compiled compiled = compile_once(request, known, options_.fuse, &refused);
+        if (!compiled && options_.fuse && several(refused)) {
+            // One op is at fault, or only their being together.
+            refused.clear();
+            compiled = compile_once(request, known, false, &refused);
+        }
+        if (compiled || refused.empty()) return compiled;
+        const Diagnostic& error = compiled.error();
+        const double seconds = static_cast<double>(runtime::now_ns() - start) * 1e-9;
+        {
+            std::lock_guard lock(mutex_);
+            std::erase_if(refused_, [](const auto& item) { return item.second.module.expired(); });
+            Refusals& refusals = refused_[request.module->id];
+            refusals.module = request.module;
+            bool added = false;
+            for (const types::OpSite& site : refused)
+                added |= refusals.ops.try_emplace(site, vm::fallback_reason(error)).second;
+            if (!added && known.size() == refusals.ops.size()) return compiled;
+        }
+        const types::OpSite& site = refused.front();
+        const bytecode::Function& function = request.module->functions[static_cast<std::size_t>(site.function)];
+        telemetry_->record_failed_compile(function.name, function.line_at(site.pc),
+                                          function.name + "@" + std::to_string(site.pc) + ": " + error.to_string(),
+                                          seconds);
+    }
+}
+
+Pipeline::Compiled Pipeline::compile_once(const vm::CompileRequest& request, const specialize::RefusedOps& known,
+                                          bool fuse, std::vector<types::OpSite>* refused) {
     StageTimes times;
     StageClock clock;
     specialize::Region region;
@@ -80,20 +123,21 @@ Expected<std::shared_ptr<const executable::Executable>> Pipeline::compile(const 
     region.frame = request.frame;
     region.exact_only = request.exact_only;
     region.generalise = request.generalise;
+    region.refused = &known;
     region.end_at_once = options_.end_at_once;
     FLEXOR_ASSIGN(specialised::Program program, specialize::specialize(region));
     FLEXOR_TRY(specialised::verify(program));
     std::string listing = specialised::print(program);
     times.specialize = clock.lap();
 
-    FLEXOR_TRY(transform::expand(program, request.module->promotion));
+    FLEXOR_TRY(transform::expand(program, request.module->promotion, refused));
     transform::remove_dead_code(program);
     FLEXOR_TRY(specialised::verify(program));
     times.transform = clock.lap();
 
     lower::Options options;
-    options.fuse = options_.fuse;
-    FLEXOR_ASSIGN(executable::Executable lowered, lower::lower(program, *request.signature, options));
+    options.fuse = fuse;
+    FLEXOR_ASSIGN(executable::Executable lowered, lower::lower(program, *request.signature, options, refused));
     auto executable = std::make_shared<executable::Executable>(std::move(lowered));
     executable->listing = std::move(listing);
     if (executable->events.empty()) executable->events = program.events;
@@ -101,7 +145,14 @@ Expected<std::shared_ptr<const executable::Executable>> Pipeline::compile(const 
     FLEXOR_TRY(executable::verify(*executable));
     times.lower = clock.lap();
 
-    FLEXOR_TRY(build_kernels(*executable, times));
+    if (auto built = build_kernels(*executable, times); !built) {
+        for (const executable::KernelSlot& slot : executable->kernels) {
+            // A build without a code generator refuses everything, which says nothing about an op.
+            if (available() && slot.handle == nullptr)
+                refused->insert(refused->end(), slot.sites.begin(), slot.sites.end());
+        }
+        return std::move(built).error();
+    }
     times.codegen = clock.lap();
     FLEXOR_TRY(pack_weights(*executable, *request.module));
     times.pack = clock.lap();

@@ -1,10 +1,15 @@
 #pragma once
 // The compiler behind the VM: the stages in order, with the time of each.
+//
+// Laws
+//  P1  An op that no kernel can be made for is tried once, not once per region that reaches it: regions end before it.
 #include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "runtime/telemetry.h"
+#include "specialize/specialize.h"
 #include "vm/compile_interface.h"
 
 namespace flexor::driver {
@@ -34,6 +39,10 @@ public:
     static bool available();  // false in a build without a code generator
 
 private:
+    using Compiled = Expected<std::shared_ptr<const executable::Executable>>;
+    // On failure `refused` gets the ops that have no kernel, if it is theirs.
+    Compiled compile_once(const vm::CompileRequest& request, const specialize::RefusedOps& known, bool fuse,
+                          std::vector<types::OpSite>* refused);
     Expected<void> build_kernels(executable::Executable& executable, StageTimes& times);
     Expected<void> pack_weights(executable::Executable& executable, const bytecode::Module& module);
 
@@ -41,6 +50,11 @@ private:
     runtime::Telemetry* telemetry_;
     std::mutex mutex_;
     std::map<const executable::Executable*, StageTimes> times_;  // until described
+    struct Refusals {
+        std::weak_ptr<const bytecode::Module> module;
+        specialize::RefusedOps ops;
+    };
+    std::map<std::uint64_t, Refusals> refused_;  // by Module id
 };
 
 }  // namespace flexor::driver

@@ -18,6 +18,7 @@
 #include "loopir/kernel.h"
 #include "ops/op_def.h"
 #include "runtime/kernel_handle.h"
+#include "types/op_site.h"
 
 namespace flexor::executable {
 
@@ -197,6 +198,7 @@ struct KernelSlot {
     loopir::Kernel ir;
     runtime::KernelRef handle;  // set by the driver
     loopir::Traffic traffic;
+    std::vector<types::OpSite> sites;  // ops that it computes, all or in part
 };
 
 // How a buffer slot of the entry is set.

@@ -28,8 +28,9 @@ namespace {
 
 class Lowerer {
 public:
-    Lowerer(Program program, const executable::Signature& signature, const Options& options)
-        : program_(std::move(program)), options_(options), slots_(signature.frame_size()) {
+    Lowerer(Program program, const executable::Signature& signature, const Options& options,
+            std::vector<types::OpSite>* refused)
+        : program_(std::move(program)), options_(options), refused_(refused), slots_(signature.frame_size()) {
         exe_.signature = signature;
     }
 
@@ -64,10 +65,12 @@ private:
     const types::TensorType& type(Reg r) const { return program_.registers[r].type.type; }
     bool depends_on_reads(const Dim& d) const;
     std::string kernel_name(const Unit& unit) const;
+    std::vector<types::OpSite> sites_of(const Unit& unit) const;
     const specialised::Block& source() const { return program_.blocks[block_]; }
 
     Program program_;
     Options options_;
+    std::vector<types::OpSite>* refused_;
     FrameSlots slots_;
     Executable exe_;
     std::vector<const Inst*> producers_;
@@ -320,6 +323,18 @@ bool Lowerer::depends_on_reads(const Dim& d) const {
         if (read_symbols_[block_].count(s) != 0) return true;
     }
     return false;
+}
+
+std::vector<types::OpSite> Lowerer::sites_of(const Unit& unit) const {
+    std::vector<types::OpSite> sites;
+    for (const Member& m : unit.members) {
+        const Inst& inst = source().insts[m.inst];
+        if (inst.kind == InstKind::kOp) sites.push_back(inst.site);
+    }
+    if (unit.prologue) {
+        for (const types::OpSite& site : sites_of(units_.units[*unit.prologue])) sites.push_back(site);
+    }
+    return sites;
 }
 
 // Decides for every stored root of the block whether it lies in the arena or is allocated.
@@ -672,7 +687,18 @@ Expected<void> Lowerer::lower_block(std::size_t index) {
     units_ = std::move(*units);
     grouper_ = &grouper;
     place_buffers();
-    for (std::size_t at = 0; at < units_.order.size(); ++at) FLEXOR_TRY(lower_unit(units_.units[units_.order[at]], at));
+    for (std::size_t at = 0; at < units_.order.size(); ++at) {
+        const Unit& unit = units_.units[units_.order[at]];
+        const std::size_t before = exe_.launches.size();
+        if (auto lowered = lower_unit(unit, at); !lowered) {
+            *refused_ = sites_of(unit);
+            return std::move(lowered).error();
+        }
+        for (std::size_t i = before; i < exe_.launches.size(); ++i) {
+            std::vector<types::OpSite>& sites = exe_.kernels[exe_.launches[i].kernel].sites;
+            for (const types::OpSite& site : sites_of(unit)) sites.push_back(site);
+        }
+    }
     lower_terminator(source());
     std::set<std::int32_t> pcs;
     for (const Inst& inst : source().insts) {
@@ -713,8 +739,9 @@ Expected<Executable> Lowerer::run() {
 
 }  // namespace
 
-Expected<Executable> lower(const Program& program, const executable::Signature& signature, const Options& options) {
-    return Lowerer(program, signature, options).run();
+Expected<Executable> lower(const Program& program, const executable::Signature& signature, const Options& options,
+                           std::vector<types::OpSite>* refused) {
+    return Lowerer(program, signature, options, refused).run();
 }
 
 }  // namespace flexor::lower

@@ -21,7 +21,8 @@ struct Options {
     bool fuse = true;  // false: one unit per op (a stress switch of the tests)
 };
 
+// On failure `refused` gets the ops of the unit that has no kernel.
 Expected<executable::Executable> lower(const specialised::Program& program, const executable::Signature& signature,
-                                       const Options& options = {});
+                                       const Options& options, std::vector<types::OpSite>* refused);
 
 }  // namespace flexor::lower

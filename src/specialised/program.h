@@ -19,6 +19,7 @@
 
 #include "ops/op_def.h"
 #include "types/attr.h"
+#include "types/op_site.h"
 #include "types/shape_env.h"
 #include "types/tensor_type.h"
 
@@ -82,6 +83,7 @@ struct Inst {
     SymbolId symbol = 0;
     std::optional<ops::Requirement> requirement;
     std::string text;
+    types::OpSite site;  // kOp: the call in the bytecode that it comes from
     std::int32_t pc = 0;
     std::int32_t line = 0;
 };

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "specialize/specializer.h"
+#include "support/hash.h"
 
 namespace flexor::specialize {
 
@@ -70,6 +71,16 @@ std::int64_t list_position(const LiveValue& index, std::size_t n) {
     std::int64_t i = index.integer.constant();
     if (i < 0) i += static_cast<std::int64_t>(n);
     return i >= 0 && i < static_cast<std::int64_t>(n) ? i : -1;
+}
+
+std::uint64_t operand_kinds(const std::vector<ops::ArgType>& args) {
+    std::uint64_t hash = args.size();
+    for (const ops::ArgType& arg : args) {
+        hash = support::hash_combine(hash, arg.present ? 1 + static_cast<std::uint64_t>(arg.strength) : 0);
+        hash = support::hash_combine(hash, static_cast<std::uint64_t>(arg.type.dtype));
+        hash = support::hash_combine(hash, arg.type.sizes.size());
+    }
+    return hash;
 }
 
 }  // namespace
@@ -304,6 +315,14 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
         ops::ArgType absent;
         absent.present = false;
         args.push_back(absent);
+    }
+
+    inst.site = {function_index_, pc, operand_kinds(args)};
+    if (region_.refused != nullptr) {
+        if (const auto refused = region_.refused->find(inst.site); refused != region_.refused->end()) {
+            block().insts.resize(mark);
+            return refuse(refused->second);
+        }
     }
 
     // A proposed guard is a fact in the environment at once; a guard that cannot be kept takes its fact along.

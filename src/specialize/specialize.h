@@ -9,14 +9,20 @@
 //      executed twice.
 //  A4  Loop heads widen: a carried dim that changes becomes a symbol of the block, once.
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
 
 #include "bytecode/module.h"
 #include "executable/signature.h"
 #include "specialised/program.h"
 #include "support/expected.h"
+#include "types/op_site.h"
 
 namespace flexor::specialize {
+
+// Ops that no kernel could be made for, with the reason: a region ends before them.
+using RefusedOps = std::map<types::OpSite, std::string>;
 
 struct Region {
     const bytecode::Module* module = nullptr;
@@ -26,6 +32,7 @@ struct Region {
     std::span<const std::int64_t> frame;  // call frame of the call at hand
     bool exact_only = false;
     bool generalise = false;
+    const RefusedOps* refused = nullptr;
     bool end_at_once = false;  // ends behind its first op, and at every loop head but its own (a stress switch)
 };
 

@@ -27,7 +27,7 @@ class Expander final : public ops::GraphBuilder {
 public:
     Expander(Program& program, types::Promotion promotion) : program_(program), promotion_(promotion) {}
 
-    Expected<void> run() {
+    Expected<void> run(std::vector<types::OpSite>* refused) {
         // Memory that is handed out or written is nobody else's.
         owned_.assign(program_.registers.size(), false);
         for (Block& block : program_.blocks) {
@@ -43,8 +43,11 @@ public:
             shared_.clear();
             for (Inst& inst : old) {
                 for (Reg& r : inst.operands) r = resolve(r);
+                const types::OpSite site = inst.site;
                 place(std::move(inst));
-                if (error_) return std::move(*error_);
+                if (!error_) continue;
+                refused->push_back(site);
+                return std::move(*error_);
             }
             block.insts = std::move(out_);
         }
@@ -70,6 +73,7 @@ public:
         Inst inst;
         inst.op = definition;
         inst.attrs = std::move(*checked);
+        inst.site = source_->site;
         inst.pc = source_->pc;
         inst.line = source_->line;
         std::vector<ops::ArgType> types;
@@ -167,6 +171,7 @@ private:
         reg.root = id;
         program_.registers.push_back(std::move(reg));
         inst.results = {id};
+        inst.site = source_->site;
         inst.pc = source_->pc;
         inst.line = source_->line;
         place(std::move(inst));
@@ -260,6 +265,7 @@ private:
                 copy.attrs = *ops::check_attrs(*copy.op, {});
                 copy.dtypes = {{program_.registers[made].type.type.dtype},
                                {program_.registers[declared].type.type.dtype}};
+                copy.site = inst.site;
                 copy.pc = inst.pc;
                 copy.line = inst.line;
                 out_.push_back(std::move(copy));
@@ -351,7 +357,9 @@ private:
 
 }  // namespace
 
-Expected<void> expand(Program& program, types::Promotion promotion) { return Expander(program, promotion).run(); }
+Expected<void> expand(Program& program, types::Promotion promotion, std::vector<types::OpSite>* refused) {
+    return Expander(program, promotion).run(refused);
+}
 
 void remove_dead_code(Program& program) {
     std::vector<bool> used(program.registers.size(), false);

@@ -10,8 +10,9 @@
 
 namespace flexor::transform {
 
-// Replaces composite ops by the graphs their entries state, and shares equal pure instructions within a block.
-Expected<void> expand(specialised::Program& program, types::Promotion promotion);
+// Replaces composite ops by the graphs their entries state, and shares equal pure instructions within a block. On
+// failure `refused` gets the op that has no graph here.
+Expected<void> expand(specialised::Program& program, types::Promotion promotion, std::vector<types::OpSite>* refused);
 
 // Removes pure instructions whose results nobody uses, unless they may raise.
 void remove_dead_code(specialised::Program& program);

@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "bytecode/module.h"
 #include "executable/executable.h"
+#include "support/diagnostic.h"
 #include "support/expected.h"
 
 namespace flexor::vm {
@@ -19,6 +21,12 @@ struct CompileRequest {
     bool exact_only = false;              // every dim a constant
     bool generalise = false;              // entries of this signature failed by proposed guards: propose none
 };
+
+// What the record of a fallback calls the refusal of a compilation.
+inline std::string fallback_reason(const Diagnostic& refusal) {
+    if (refusal.id() != DiagnosticId::kOpNotCompiled) return "compile_failed " + refusal.code();
+    return refusal.found().empty() ? "not_compiled" : refusal.found();
+}
 
 class Compiler {
 public:

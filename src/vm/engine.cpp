@@ -518,9 +518,7 @@ void Engine::compile(Run& run, ThreadEntryPoint& point, const LiveValues& live, 
     found.entry = entry.get();
     if (!compiled) {
         const Diagnostic& error = compiled.error();
-        entry->reason = error.id() == DiagnosticId::kOpNotCompiled
-                            ? (error.found().empty() ? "not_compiled" : error.found())
-                            : "compile_failed " + error.code();
+        entry->reason = fallback_reason(error);
         // What a user's sizes caused says nothing about other sizes.
         entry->whole_signature = !options_.exact_only && error.kind() != DiagnosticKind::kUserError;
         telemetry_->record_failed_compile(function.name, line, place + ": " + error.to_string(), seconds);

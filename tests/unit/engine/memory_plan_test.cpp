@@ -41,9 +41,10 @@ executable::Executable lowered(const bytecode::Module& module, std::int32_t func
     region.signature = &signature;
     region.frame = call.key.frame.span();
     specialised::Program program = specialize::specialize(region).value();
-    EXPECT_TRUE(transform::expand(program, module.promotion).has_value());
+    std::vector<types::OpSite> refused;
+    EXPECT_TRUE(transform::expand(program, module.promotion, &refused).has_value());
     transform::remove_dead_code(program);
-    return lower::lower(program, signature, {.fuse = fuse}).value();
+    return lower::lower(program, signature, {.fuse = fuse}, &refused).value();
 }
 
 constexpr double kMost = 1.1;
