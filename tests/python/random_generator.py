@@ -38,6 +38,7 @@ class Generator:
         self.seed = seed
         self.features = features
         self.half = rng.random() < 0.3
+        self.foreign = rng.random() < 0.25
         zero = rng.random() < 0.5
         floats = FLOATS if self.half else FLOATS[:1] if rng.random() < 0.7 else FLOATS[:2]
         inputs = []
@@ -155,7 +156,9 @@ class Generator:
         if self.program.writes:
             kinds += [("write", 9), ("write_view", 5)]
         if depth < 2:
-            kinds += [("branch", 2), ("loop", 2)]
+            kinds += [("branch", 2), ("loop", 2), ("grow", 2)]
+        if self.foreign:
+            kinds += [("foreign", 4)]
         if depth == 0:
             kinds += [("helper", 1.5), ("item", 1)]
         names, weights = zip(*kinds)
@@ -566,6 +569,32 @@ class Generator:
             matching = [i for i, v in enumerate(states[0]) if i >= base and isinstance(v, Pair) and (v.e.dtype, v.e.dim()) == wanted]
             results.append(rng.choice(matching[-3:]) if matching else base + position)
         return [Step("while", "", tuple(carried), {"trips": trips}, (Block(body, results),))]
+
+    def p_grow(self, depth):
+        rng = self.rng
+        x = self.pick()
+        if x is None:
+            return None
+        scalars = [i for i, v in enumerate(self.states[0]) if type(v) is int]
+        trips = ("value", rng.choice(scalars)) if scalars and rng.random() < 0.6 else rng.choice([0, 1, 2, 3])
+        read = rng.choice(["trip", -1, 0])
+        base = len(self.states[0])
+        body, states = self.inner(rng.randrange(1, 4), depth + 1, [[s[x], 1] for s in self.states])
+        wanted = (self.v(x).e.dtype, self.v(x).e.dim())
+        matching = [i for i, v in enumerate(states[0]) if i >= base and isinstance(v, Pair) and (v.e.dtype, v.e.dim()) == wanted]
+        return [Step("grow", "", (x,), {"trips": trips, "read": read, "take": rng.choice([-1, 0, -1])}, (Block(body, [rng.choice(matching[-3:])]),))]
+
+    def p_foreign(self, depth):
+        rng = self.rng
+        x = self.pick(lambda p: not self.is_weight(p))
+        if x is None:
+            return None
+        names = ["clone"]
+        if self.v(x).e.dtype != torch.bool:
+            names.append("abs")
+            if self.program.writes and 0 not in self.v(x).e.stride():
+                names += ["neg_", "fill_"]
+        return [Step("foreign", rng.choice(names), (x,))]
 
     def p_helper(self, depth):
         rng = self.rng

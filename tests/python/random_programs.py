@@ -9,6 +9,7 @@ cannot become a different program.
 import dataclasses
 import random
 
+import numpy as np
 import torch
 
 from oracle import name_of
@@ -25,7 +26,7 @@ class TooInexact(Exception):
 
 @dataclasses.dataclass
 class Step:
-    kind: str  # op | if | while | call | item
+    kind: str  # op | if | while | call | item | scalar | pick | grow | foreign
     name: str = ""
     operands: tuple = ()  # places in scope, or ("const", scalar)
     attrs: dict = dataclasses.field(default_factory=dict)  # values may hold dim expressions, see _dim
@@ -221,6 +222,9 @@ DISCONTINUOUS = {
 }
 
 
+# What the host does, by the op that says the same to eager, and the constants it adds to the operand.
+HOOKS = {"clone": (), "abs": (), "neg_": (), "fill_": (("const", 1),)}
+
 PRODUCTS = {"mul", "mul_", "square", "square_"}
 ROUNDED = {"add", "add_", "sub", "sub_", "mul", "mul_", "maximum", "minimum", "clamp", "where"}
 CONTRACTED = {"add", "add_", "sub", "sub_"}
@@ -241,6 +245,7 @@ class Eager:
 
     def __init__(self, program):
         self.program = program
+        self.heard = []  # (op, value) of every foreign call, in order
 
     def dim(self, d, scope):
         if not isinstance(d, tuple):
@@ -284,6 +289,16 @@ class Eager:
             scope.extend(self.block(block, [scope[o] for o in step.operands]))
         elif step.kind == "pick":  # a list, one element of which is taken
             scope.append(scope[step.operands[step.attrs["index"]]])
+        elif step.kind == "grow":  # a list of one element, to which a loop appends
+            grown = [scope[step.operands[0]]]
+            for i in range(self.dim(step.attrs["trips"], scope)):
+                read = i if step.attrs["read"] == "trip" else step.attrs["read"]
+                grown.append(self.block(step.blocks[0], [*scope, grown[read], len(grown)])[0])
+            scope.extend([len(grown), grown[step.attrs["take"]]])
+        elif step.kind == "foreign":
+            pair = scope[step.operands[0]]
+            self.heard.append((step.name, Pair(pair.e.clone(), pair.t.clone(), [pair.exact])))
+            scope.extend(self.op(Step("op", step.name, (*step.operands, *HOOKS[step.name])), scope))
         else:
             raise AssertionError(step.kind)
 
@@ -483,12 +498,49 @@ class Writer:
             scope.extend(result if isinstance(result, list) else [result])
         elif step.kind == "pick":
             scope.append(f.get(f.list(*self.operands(step, scope)), step.attrs["index"]))
+        elif step.kind == "grow":
+            trips = self._scalar(f, step.attrs["trips"], scope)
+
+            def more(i, grown):
+                read = f.get(grown, i if step.attrs["read"] == "trip" else step.attrs["read"])
+                (value,) = self.block(f, step.blocks[0], [*scope, read, f.length(grown)])
+                return [f.scalar("add", i, 1), f.append(grown, value)]
+
+            _, grown = f.while_loop([0, f.list(scope[step.operands[0]])], lambda i, grown: f.scalar("lt", i, trips), more)
+            scope.extend([f.length(grown), f.get(grown, step.attrs["take"])])
+        elif step.kind == "foreign":
+            scope.append(f.call_foreign(step.name, scope[step.operands[0]]))
         else:
             raise AssertionError(step.kind)
 
     def _scalar(self, f, d, scope):
         value = self.dim(d, scope)
         return value
+
+
+def bind_hooks(session):
+    """Binds the host's side of the foreign calls; returns the list that they write down what they hear in."""
+    heard = []
+
+    def bind(name):
+        constants = [c for _, c in HOOKS[name]]
+
+        def hook(x):
+            host = x if isinstance(x, torch.Tensor) else torch.from_numpy(np.array(x))
+            heard.append((name, host.clone()))
+            result = _torch_function(name)(host, *constants)
+            if isinstance(x, torch.Tensor):
+                return result
+            if not name.endswith("_"):
+                return result.numpy()
+            x[...] = result.numpy()
+            return x
+
+        session.bind(name, hook)
+
+    for name in HOOKS:
+        bind(name)
+    return heard
 
 
 # ---------------------------------------------------------------------------------------------------- inputs
@@ -557,6 +609,43 @@ def _laid_out(v, layout):
 
 
 LAYOUTS = ("contiguous", "contiguous", "transposed", "every second", "wide pitch", "offset", "expanded")
+
+
+def _numpy_array(v, layout):
+    """The values of a tensor as an array that torch could not hold."""
+    a = v.numpy()
+    if not a.ndim:
+        return a
+    if layout == "unaligned":
+        host = np.empty(a.nbytes + 1, np.uint8)
+        out = np.ndarray(a.shape, a.dtype, host, offset=1)
+        out[...] = a
+        return out
+    if layout == "reversed every second":
+        host = np.ones((*a.shape[:-1], 2 * a.shape[-1] + 1), a.dtype)
+        out = host[..., ::-2][..., : a.shape[-1]]
+        out[...] = a
+        return out
+    axes = None if layout == "reversed" else 0
+    return np.flip(np.ascontiguousarray(np.flip(a, axes)), axes)
+
+
+NUMPY_LAYOUTS = ("reversed", "reversed rows", "reversed every second", "unaligned")
+
+
+def as_numpy(args, program, seed):
+    """The arguments of one call as NumPy arrays. Where the program writes they keep their strides and aliases, for which
+    torch's rules of views then hold; elsewhere they are laid out anew, backwards too."""
+    rng = random.Random(seed)
+    out = []
+    for x in args:
+        if not isinstance(x, torch.Tensor):
+            out.append(x)
+        elif program.writes:
+            out.append(x.numpy())
+        else:
+            out.append(_numpy_array(x, rng.choice(NUMPY_LAYOUTS)))
+    return out
 
 
 def arguments(program, sizes, seed):
