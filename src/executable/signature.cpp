@@ -1,36 +1,8 @@
 #include "executable/signature.h"
 
-#include "support/hash.h"
 #include "support/text.h"
 
 namespace flexor::executable {
-
-namespace {
-
-std::uint64_t hash_value(const LiveSignature& value, std::uint64_t hash) {
-    std::uint64_t word = static_cast<std::uint64_t>(value.kind);
-    if (value.kind == LiveKind::kTensor) {
-        word |= static_cast<std::uint64_t>(value.dtype) << 8 | std::uint64_t{value.rank} << 16 |
-                static_cast<std::uint64_t>(value.device.kind) << 24 |
-                static_cast<std::uint64_t>(static_cast<std::uint8_t>(value.device.index)) << 32 |
-                std::uint64_t{value.alignment} << 40 | std::uint64_t{value.alias_group} << 48 |
-                std::uint64_t{value.exact_alias} << 56 | std::uint64_t{value.module_weight} << 57;
-        hash = support::hash_combine(hash, value.layout.bits());
-    }
-    hash = support::hash_combine(hash, word);
-    if (!value.text.empty()) hash = support::hash_combine(hash, support::hash_bytes(value.text));
-    if (value.kind == LiveKind::kList) hash = support::hash_combine(hash, value.elements.size());
-    for (const LiveSignature& element : value.elements) hash = hash_value(element, hash);
-    return hash;
-}
-
-}  // namespace
-
-std::uint64_t Signature::hash() const {
-    std::uint64_t hash = support::hash_combine(local_count, values.size());
-    for (const LiveSignature& value : values) hash = hash_value(value, hash);
-    return hash;
-}
 
 std::uint32_t frame_size(const LiveSignature& value) {
     switch (value.kind) {
@@ -81,7 +53,6 @@ std::string to_string(const LiveSignature& value) {
     out += " r" + std::to_string(value.rank);
     out += value.device.kind == DeviceKind::kCpu ? " cpu" : " cuda:" + std::to_string(value.device.index);
     out += " " + types::to_string(value.layout);
-    out += " align" + std::to_string(1u << value.alignment);
     if (value.alias_group != 0) {
         out += " alias" + std::to_string(value.alias_group);
         if (value.exact_alias) out += " same";

@@ -35,8 +35,6 @@ struct LiveSignature {
     std::uint8_t rank = 0;
     Device device;
     types::LayoutClass layout;
-    std::uint8_t alignment =
-        0;  // log2 of the data pointer's alignment in bytes, capped at 6; below log2(element size) counts as misaligned
     std::uint8_t alias_group = 0;  // 0: shares memory with no other argument; else the group's number, by first
                                    // appearance (only if the function writes)
     bool exact_alias = false;      // the group's members all have the same address, sizes and strides
@@ -47,17 +45,16 @@ struct LiveSignature {
 };
 
 struct Signature {
-    std::vector<LiveSignature>
-        values;  // locals, then stack, then module symbols where attributes inside the region may name them
+    // Locals, then stack, then module symbols where attributes inside the region may name them.
+    std::vector<LiveSignature> values;
     std::uint32_t local_count = 0;
     std::uint32_t symbol_count = 0;  // the last values are those of the module's symbols
     friend bool operator==(const Signature&, const Signature&) = default;
-    std::uint64_t hash() const;
     std::uint32_t frame_size() const;
 };
 
 std::uint32_t frame_size(const LiveSignature& value);
-std::string to_string(const LiveSignature& value);  // "f32 r3 cpu contiguous align64"
+std::string to_string(const LiveSignature& value);  // "f32 r3 cpu contiguous"
 std::string to_string(const Signature& signature);
 
 }  // namespace flexor::executable

@@ -15,14 +15,6 @@ using types::LayoutKind;
 
 namespace {
 
-// log2 of the element size if every element is aligned to it, else 0. Finer classes would make families of their own
-// out of what an allocator happens to return, and the code loads unaligned vectors at full speed.
-std::uint8_t alignment_class(const Tensor& tensor) {
-    const std::size_t bytes = dtype_size(tensor.dtype());
-    const auto address = reinterpret_cast<std::uintptr_t>(tensor.data());
-    return (address & (bytes - 1)) == 0 ? static_cast<std::uint8_t>(std::countr_zero(bytes)) : 0;
-}
-
 // Writes sizes and strides, and returns the class. Row-major tensors are told without a call.
 LayoutClass write_geometry(const Tensor& tensor, std::int64_t* out) {
     const auto rank = static_cast<std::size_t>(tensor.rank());
@@ -43,12 +35,11 @@ LayoutClass write_geometry(const Tensor& tensor, std::int64_t* out) {
     return layout;
 }
 
-std::uint64_t tensor_word(const Tensor& tensor, LayoutClass layout, std::uint8_t alias_group, bool exact_alias) {
+std::uint64_t tensor_word(const Tensor& tensor, LayoutClass layout) {
     return static_cast<std::uint64_t>(LiveKind::kTensor) | static_cast<std::uint64_t>(tensor.dtype()) << 8 |
            static_cast<std::uint64_t>(tensor.rank()) << 16 | static_cast<std::uint64_t>(tensor.device().kind) << 24 |
            static_cast<std::uint64_t>(static_cast<std::uint8_t>(tensor.device().index)) << 32 |
-           std::uint64_t{alignment_class(tensor)} << 40 | std::uint64_t{alias_group} << 44 |
-           std::uint64_t{exact_alias} << 52 | static_cast<std::uint64_t>(layout.kind) << 56;
+           static_cast<std::uint64_t>(layout.kind) << 56;
 }
 
 // ---------------------------------------------------------------- alias groups
@@ -146,7 +137,7 @@ public:
                 key_.tensors.push(&tensor);
                 const LayoutClass layout =
                     write_geometry(tensor, key_.frame.extend(2 * static_cast<std::size_t>(tensor.rank())));
-                key_.signature.push(tensor_word(tensor, layout, 0, false));
+                key_.signature.push(tensor_word(tensor, layout));
                 if (layout.detail != 0) key_.signature.push(layout.detail);
                 return true;
             }
@@ -259,7 +250,6 @@ LiveSignature signature_of(const Value& value, std::vector<const Tensor*>& tenso
             out.rank = static_cast<std::uint8_t>(tensor.rank());
             out.device = tensor.device();
             out.layout = write_geometry(tensor, geometry);
-            out.alignment = alignment_class(tensor);
             tensors.push_back(&tensor);
             break;
         }
