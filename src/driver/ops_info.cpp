@@ -6,22 +6,6 @@ namespace flexor {
 
 namespace {
 
-std::string family_name(ops::Fusion fusion) {
-    switch (fusion) {
-        case ops::Fusion::kMap: return "map";
-        case ops::Fusion::kReduce: return "reduce";
-        case ops::Fusion::kView: return "view";
-        case ops::Fusion::kIndex: return "index";
-        case ops::Fusion::kConcat: return "concat";
-        case ops::Fusion::kComposite: return "composite";
-        case ops::Fusion::kContraction: return "contraction";
-        case ops::Fusion::kAttention: return "attention";
-        case ops::Fusion::kWrite: return "write";
-        case ops::Fusion::kExtern: return "extern";
-    }
-    return "?";
-}
-
 std::string operand_kind(ops::OperandKind kind) {
     switch (kind) {
         case ops::OperandKind::kTensor: return "tensor";
@@ -63,7 +47,7 @@ std::string fallback_text(const ops::AttrSpec& spec) {
 OpInfo describe(const ops::OpDef& op) {
     OpInfo info;
     info.name = op.name.value;
-    info.family = family_name(op.fusion.value);
+    info.family = ops::family(op.lower.value);
     info.summary = op.summary.value;
     for (const auto& constraint : op.constraints.value) info.constraints.emplace_back(constraint.text);
     for (const ops::OperandSpec& operand : op.operands.value)

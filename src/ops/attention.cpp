@@ -183,7 +183,6 @@ std::vector<OpDef> attention_ops() {
          .effects = {Effects::kPure},
          .alias = {Alias::kFresh},
          .layout = {Layout::kLikeFirst},
-         .fusion = {Fusion::kAttention},
          .reference = {reference_sdpa},
          .lower = {AttentionLower{}},
          .samples = {Samples{samples::kFloatDTypes, sdpa_samples}},

@@ -32,7 +32,6 @@ OpDef entry(std::string_view name, std::string_view summary, std::span<const Ope
             .effects = {Effects::kPure},
             .alias = {Alias::kFresh},
             .layout = {Layout::kElementwise},
-            .fusion = {Fusion::kMap},
             .reference = {reference},
             .lower = {LowerRule(lower)},
             .samples = {samples},

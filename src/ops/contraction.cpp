@@ -286,51 +286,33 @@ std::vector<OpDef> contraction_ops() {
     constexpr Constraint inner{"the last size of x equals the size of y that it is summed with"};
     constexpr Constraint batch{"batch sizes are equal or one of them is 1"};
     std::vector<OpDef> ops;
-    const auto add = [&](std::string_view name, std::string_view summary, std::span<const OperandSpec> operands,
-                         std::span<const AttrSpec> attrs, std::span<const Constraint> constraints, DTypeRule dtype_rule,
-                         ShapeRule shape, Reference reference, LowerRule lower, std::vector<Sample> (*make)(),
-                         Names names) {
-        const bool composite = std::holds_alternative<CompositeLower>(lower);
-        ops.push_back({.name = {name},
-                       .summary = {summary},
-                       .constraints = {constraints},
-                       .operands = {operands},
-                       .attrs = {attrs},
-                       .dtype = {dtype_rule},
-                       .shape = {shape},
-                       .effects = {Effects::kPure},
-                       .alias = {Alias::kFresh},
-                       .layout = {Layout::kContiguous},
-                       .fusion = {composite ? Fusion::kComposite : Fusion::kContraction},
-                       .reference = {reference},
-                       .lower = {std::move(lower)},
-                       .samples = {Samples{numbers, make}},
-                       .names = {names}});
-    };
-    add("matmul", "The matrix product over the last axes, vectors where the rank is 1, batches broadcast.", two, dtype,
-        keep<Constraint>({{"x and y have rank 1 or more", DiagnosticId::kWrongRank}, inner, batch}), product_dtype,
-        matmul_shape, reference_matmul, lower_matmul, matmul_samples, {"torch.matmul", "numpy.matmul", "MatMul"});
-    add("batch_matmul",
-        "The matrix product over the last two axes, batches broadcast; dtype f32 keeps the sums of f16 and bf16.", two,
-        dtype, keep<Constraint>({{"x and y have rank 2 or more", DiagnosticId::kWrongRank}, inner, batch}),
-        product_dtype, batch_matmul_shape, reference_matmul, ContractionLower{}, batch_matmul_samples,
-        {"torch.bmm", "", ""});
-    add("linear", "x times the transposed weight [N, K], plus bias.",
-        keep<OperandSpec>({{"x", tensor}, {"weight", tensor}, {"bias", OperandKind::kOptionalTensor}}), {},
-        keep<Constraint>({{"x has rank 1 or more, weight rank 2", DiagnosticId::kWrongRank},
-                          {"the last size of x equals the last size of weight"},
-                          {"bias is a vector as long as weight has rows", DiagnosticId::kShapeMismatch, 2}}),
-        product_dtype, linear_shape, reference_linear, lower_linear, linear_samples,
-        {"torch.nn.functional.linear", "", ""});
-    add("addmm", "beta c + alpha x @ y for matrices.", keep<OperandSpec>({{"c", tensor}, {"x", tensor}, {"y", tensor}}),
-        keep<AttrSpec>({{"beta", AttrKind::kFloat, 1.0}, {"alpha", AttrKind::kFloat, 1.0}}),
-        keep<Constraint>({{"x and y have rank 2", DiagnosticId::kWrongRank},
-                          inner,
-                          {"c broadcasts to the product", DiagnosticId::kShapeMismatch, 0}}),
-        product_dtype, addmm_shape, reference_addmm, lower_addmm, addmm_samples, {"torch.addmm", "", "Gemm"});
-    add("outer", "Every product of an element of x with one of y.", two, {},
-        keep<Constraint>({{"x and y have rank 1", DiagnosticId::kWrongRank}}), rules::promote, outer_shape,
-        reference_outer, lower_outer, outer_samples, {"torch.outer", "numpy.outer", ""});
+    add_op(ops, "matmul", "The matrix product over the last axes, vectors where the rank is 1, batches broadcast.", two,
+           dtype, keep<Constraint>({{"x and y have rank 1 or more", DiagnosticId::kWrongRank}, inner, batch}),
+           product_dtype, matmul_shape, reference_matmul, lower_matmul, {numbers, matmul_samples},
+           {"torch.matmul", "numpy.matmul", "MatMul"});
+    add_op(ops, "batch_matmul",
+           "The matrix product over the last two axes, batches broadcast; dtype f32 keeps the sums of f16 and bf16.",
+           two, dtype, keep<Constraint>({{"x and y have rank 2 or more", DiagnosticId::kWrongRank}, inner, batch}),
+           product_dtype, batch_matmul_shape, reference_matmul, ContractionLower{}, {numbers, batch_matmul_samples},
+           {"torch.bmm", "", ""});
+    add_op(ops, "linear", "x times the transposed weight [N, K], plus bias.",
+           keep<OperandSpec>({{"x", tensor}, {"weight", tensor}, {"bias", OperandKind::kOptionalTensor}}), {},
+           keep<Constraint>({{"x has rank 1 or more, weight rank 2", DiagnosticId::kWrongRank},
+                             {"the last size of x equals the last size of weight"},
+                             {"bias is a vector as long as weight has rows", DiagnosticId::kShapeMismatch, 2}}),
+           product_dtype, linear_shape, reference_linear, lower_linear, {numbers, linear_samples},
+           {"torch.nn.functional.linear", "", ""});
+    add_op(ops, "addmm", "beta c + alpha x @ y for matrices.",
+           keep<OperandSpec>({{"c", tensor}, {"x", tensor}, {"y", tensor}}),
+           keep<AttrSpec>({{"beta", AttrKind::kFloat, 1.0}, {"alpha", AttrKind::kFloat, 1.0}}),
+           keep<Constraint>({{"x and y have rank 2", DiagnosticId::kWrongRank},
+                             inner,
+                             {"c broadcasts to the product", DiagnosticId::kShapeMismatch, 0}}),
+           product_dtype, addmm_shape, reference_addmm, lower_addmm, {numbers, addmm_samples},
+           {"torch.addmm", "", "Gemm"});
+    add_op(ops, "outer", "Every product of an element of x with one of y.", two, {},
+           keep<Constraint>({{"x and y have rank 1", DiagnosticId::kWrongRank}}), rules::promote, outer_shape,
+           reference_outer, lower_outer, {numbers, outer_samples}, {"torch.outer", "numpy.outer", ""});
     return ops;
 }
 

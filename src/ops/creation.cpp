@@ -155,61 +155,40 @@ std::vector<OpDef> creation_ops() {
     const AttrSpec maybe_dtype{"dtype", AttrKind::kOptionalDType, {}};
     const auto like = keep<AttrSpec>({maybe_dtype});
     std::vector<OpDef> ops;
-    const auto add = [&](std::string_view name, std::string_view summary, std::span<const OperandSpec> operands,
-                         std::span<const AttrSpec> attrs, std::span<const Constraint> constraints, DTypeRule dtype,
-                         ShapeRule shape_rule, Layout layout, Reference reference, LowerRule lower, Samples samples,
-                         Names names) {
-        const Fusion fusion = std::holds_alternative<MapLower>(lower) ? Fusion::kMap : Fusion::kIndex;
-        ops.push_back({.name = {name},
-                       .summary = {summary},
-                       .constraints = {constraints},
-                       .operands = {operands},
-                       .attrs = {attrs},
-                       .dtype = {dtype},
-                       .shape = {shape_rule},
-                       .effects = {Effects::kPure},
-                       .alias = {Alias::kFresh},
-                       .layout = {layout},
-                       .fusion = {fusion},
-                       .reference = {reference},
-                       .lower = {std::move(lower)},
-                       .samples = {samples},
-                       .names = {names}});
-    };
     const MapLower value = [](loopir::BodyBuilder&, std::span<const NodeId> args, const Attrs&) { return args.back(); };
     const auto only_x = keep<OperandSpec>({{"x", tensor}});
-    add("full", "A tensor of one value; dtype none is that of the value.", keep<OperandSpec>({{"value", tensor, true}}),
-        keep<AttrSpec>({shape, maybe_dtype}), keep<Constraint>({not_negative, one_value}), full_dtype, given_shape,
-        Layout::kContiguous, reference_full<0>, value, {any, full_samples},
-        {"torch.full", "numpy.full", "ConstantOfShape"});
-    add("zeros", "A tensor of zeros.", {}, keep<AttrSpec>({shape, f32}), keep<Constraint>({not_negative}),
-        rules::by_attr, given_shape, Layout::kContiguous, reference_constant<0>, MapLower(lower_constant<0>),
-        {any, given_samples}, {"torch.zeros", "numpy.zeros", ""});
-    add("ones", "A tensor of ones.", {}, keep<AttrSpec>({shape, f32}), keep<Constraint>({not_negative}), rules::by_attr,
-        given_shape, Layout::kContiguous, reference_constant<1>, MapLower(lower_constant<1>), {any, given_samples},
-        {"torch.ones", "numpy.ones", ""});
-    add("full_like", "A tensor of one value with the sizes and dtype of x.",
-        keep<OperandSpec>({{"x", tensor}, {"value", tensor, true}}), like, keep<Constraint>({one_value}), like_dtype,
-        like_shape, Layout::kLikeFirst, reference_full<1>, value, {all, full_like_samples},
-        {"torch.full_like", "numpy.full_like", ""});
-    add("zeros_like", "A tensor of zeros with the sizes and dtype of x.", only_x, like, {}, like_dtype, like_shape,
-        Layout::kLikeFirst, reference_constant<0>, MapLower(lower_constant<0>), {all, samples::unary},
-        {"torch.zeros_like", "numpy.zeros_like", ""});
-    add("ones_like", "A tensor of ones with the sizes and dtype of x.", only_x, like, {}, like_dtype, like_shape,
-        Layout::kLikeFirst, reference_constant<1>, MapLower(lower_constant<1>), {all, samples::unary},
-        {"torch.ones_like", "numpy.ones_like", ""});
-    add("arange", "start, start + step, ... as long as it is before stop.", {},
-        keep<AttrSpec>({{"start", AttrKind::kInt, 0},
-                        {"stop", AttrKind::kInt, {}},
-                        {"step", AttrKind::kInt, 1},
-                        {"dtype", AttrKind::kDType, DType::kI64}}),
-        keep<Constraint>({{"step is a constant other than 0", DiagnosticId::kBadAttribute}}), rules::by_attr,
-        arange_shape, Layout::kContiguous, reference_arange, IndexLower(lower_arange), {any, arange_samples},
-        {"torch.arange", "numpy.arange", "Range"});
-    add("eye", "A matrix with ones on its diagonal.", {},
-        keep<AttrSpec>({{"rows", AttrKind::kInt, {}}, {"columns", AttrKind::kOptionalInt, {}}, f32}),
-        keep<Constraint>({not_negative}), rules::by_attr, eye_shape, Layout::kContiguous, reference_eye,
-        IndexLower(lower_eye), {any, eye_samples}, {"torch.eye", "numpy.eye", "EyeLike"});
+    add_op(ops, "full", "A tensor of one value; dtype none is that of the value.",
+           keep<OperandSpec>({{"value", tensor, true}}), keep<AttrSpec>({shape, maybe_dtype}),
+           keep<Constraint>({not_negative, one_value}), full_dtype, given_shape, reference_full<0>, value,
+           {any, full_samples}, {"torch.full", "numpy.full", "ConstantOfShape"});
+    add_op(ops, "zeros", "A tensor of zeros.", {}, keep<AttrSpec>({shape, f32}), keep<Constraint>({not_negative}),
+           rules::by_attr, given_shape, reference_constant<0>, MapLower(lower_constant<0>), {any, given_samples},
+           {"torch.zeros", "numpy.zeros", ""});
+    add_op(ops, "ones", "A tensor of ones.", {}, keep<AttrSpec>({shape, f32}), keep<Constraint>({not_negative}),
+           rules::by_attr, given_shape, reference_constant<1>, MapLower(lower_constant<1>), {any, given_samples},
+           {"torch.ones", "numpy.ones", ""});
+    add_op(ops, "full_like", "A tensor of one value with the sizes and dtype of x.",
+           keep<OperandSpec>({{"x", tensor}, {"value", tensor, true}}), like, keep<Constraint>({one_value}), like_dtype,
+           like_shape, reference_full<1>, value, {all, full_like_samples}, {"torch.full_like", "numpy.full_like", ""},
+           {.layout = Layout::kLikeFirst});
+    add_op(ops, "zeros_like", "A tensor of zeros with the sizes and dtype of x.", only_x, like, {}, like_dtype,
+           like_shape, reference_constant<0>, MapLower(lower_constant<0>), {all, samples::unary},
+           {"torch.zeros_like", "numpy.zeros_like", ""}, {.layout = Layout::kLikeFirst});
+    add_op(ops, "ones_like", "A tensor of ones with the sizes and dtype of x.", only_x, like, {}, like_dtype,
+           like_shape, reference_constant<1>, MapLower(lower_constant<1>), {all, samples::unary},
+           {"torch.ones_like", "numpy.ones_like", ""}, {.layout = Layout::kLikeFirst});
+    add_op(ops, "arange", "start, start + step, ... as long as it is before stop.", {},
+           keep<AttrSpec>({{"start", AttrKind::kInt, 0},
+                           {"stop", AttrKind::kInt, {}},
+                           {"step", AttrKind::kInt, 1},
+                           {"dtype", AttrKind::kDType, DType::kI64}}),
+           keep<Constraint>({{"step is a constant other than 0", DiagnosticId::kBadAttribute}}), rules::by_attr,
+           arange_shape, reference_arange, IndexLower(lower_arange), {any, arange_samples},
+           {"torch.arange", "numpy.arange", "Range"});
+    add_op(ops, "eye", "A matrix with ones on its diagonal.", {},
+           keep<AttrSpec>({{"rows", AttrKind::kInt, {}}, {"columns", AttrKind::kOptionalInt, {}}, f32}),
+           keep<Constraint>({not_negative}), rules::by_attr, eye_shape, reference_eye, IndexLower(lower_eye),
+           {any, eye_samples}, {"torch.eye", "numpy.eye", "EyeLike"});
     return ops;
 }
 

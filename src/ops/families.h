@@ -38,4 +38,33 @@ inline std::string_view keep_text(std::string text) {
     return kept.emplace_back(std::move(text));
 }
 
+// What few entries state.
+struct Traits {
+    Effects effects = Effects::kPure;
+    Alias alias = Alias::kFresh;
+    Layout layout = Layout::kContiguous;
+    int results = 1;
+};
+
+inline void add_op(std::vector<OpDef>& ops, std::string_view name, std::string_view summary,
+                   std::span<const OperandSpec> operands, std::span<const AttrSpec> attrs,
+                   std::span<const Constraint> constraints, DTypeRule dtype, ShapeRule shape, Reference reference,
+                   LowerRule lower, const Samples& samples, const Names& names, const Traits& traits = {}) {
+    ops.push_back({.name = {name},
+                   .summary = {summary},
+                   .constraints = {constraints},
+                   .operands = {operands},
+                   .attrs = {attrs},
+                   .dtype = {dtype},
+                   .shape = {shape},
+                   .effects = {traits.effects},
+                   .alias = {traits.alias},
+                   .layout = {traits.layout},
+                   .reference = {reference},
+                   .lower = {std::move(lower)},
+                   .samples = {samples},
+                   .names = {names},
+                   .results = traits.results});
+}
+
 }  // namespace flexor::ops

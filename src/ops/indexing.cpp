@@ -412,73 +412,55 @@ std::vector<OpDef> indexing_ops() {
     const auto axis_wrap = keep<AttrSpec>({axis, wrap});
     const auto diagonal = keep<AttrSpec>({{"diagonal", AttrKind::kInt, 0}});
     std::vector<OpDef> ops;
-    const auto add = [&](std::string_view name, std::string_view summary, std::span<const OperandSpec> operands,
-                         std::span<const AttrSpec> attrs, std::span<const Constraint> constraints, DTypeRule dtype,
-                         ShapeRule shape, Fusion fusion, Reference reference, LowerRule lower, Samples samples,
-                         Names names) {
-        ops.push_back({.name = {name},
-                       .summary = {summary},
-                       .constraints = {constraints},
-                       .operands = {operands},
-                       .attrs = {attrs},
-                       .dtype = {dtype},
-                       .shape = {shape},
-                       .effects = {Effects::kPure},
-                       .alias = {Alias::kFresh},
-                       .layout = {Layout::kContiguous},
-                       .fusion = {fusion},
-                       .reference = {reference},
-                       .lower = {std::move(lower)},
-                       .samples = {samples},
-                       .names = {names}});
-    };
-    add("gather",
-        "x at the index along an axis, for every place of index; with wrap, negative ones count from the end.", x_index,
-        axis_wrap,
-        keep<Constraint>({in_range,
-                          {"index has the rank of x (0 counts as 1), or no elements", DiagnosticId::kWrongRank, 1},
-                          {"index is not larger than x along the other axes", DiagnosticId::kShapeMismatch, 1}}),
-        taken_dtype<0, 1>, gather_shape, Fusion::kIndex, reference_gather, IndexLower(lower_gather),
-        {all, gather_samples}, {"torch.gather", "numpy.take_along_axis", "GatherElements"});
-    add("index_select", "The slices of x that index names along an axis; with wrap, negative ones count from the end.",
-        x_index, axis_wrap, keep<Constraint>({in_range, {"index has rank 0 or 1", DiagnosticId::kWrongRank, 1}}),
-        taken_dtype<0, 1>, index_select_shape, Fusion::kIndex, reference_index_select, IndexLower(lower_index_select),
-        {all, select_samples}, {"torch.index_select", "", ""});
-    add("take",
-        "The slices of x that index names along an axis, in the shape of index; with wrap, negative ones count "
-        "from the end.",
-        x_index, axis_wrap, keep<Constraint>({in_range}), taken_dtype<0, 1>, take_shape, Fusion::kIndex, reference_take,
-        IndexLower(lower_take), {all, take_samples}, {"", "numpy.take", "Gather"});
-    add("embedding", "The rows of a table that ids name.", keep<OperandSpec>({{"ids", tensor}, {"table", tensor}}),
-        keep<AttrSpec>({wrap}), keep<Constraint>({{"table has rank 2", DiagnosticId::kWrongRank, 1}}),
-        taken_dtype<1, 0>, embedding_shape, Fusion::kIndex, reference_embedding, IndexLower(lower_embedding),
-        {floats, embedding_samples}, {"torch.nn.functional.embedding", "", ""});
-    add("embedding_bag", "The sum, mean or maximum of the rows of a table that each row of ids names.",
-        keep<OperandSpec>({{"ids", tensor}, {"table", tensor}}), keep<AttrSpec>({mode, wrap}),
-        keep<Constraint>({{"ids and table have rank 2", DiagnosticId::kWrongRank},
-                          known,
-                          {"the bags of a maximum are not empty", DiagnosticId::kEmptyReduction, 0}}),
-        bag_dtype, bag_shape, Fusion::kComposite, reference_bag, CompositeLower(lower_bag), {floats, bag_samples},
-        {"torch.nn.functional.embedding_bag", "", ""});
-    add("embedding_bag_offsets",
-        "The sum, mean or maximum of table rows over the bags that offsets cut ids into; an empty bag gives 0.",
-        keep<OperandSpec>({{"ids", tensor}, {"offsets", tensor}, {"table", tensor}}), keep<AttrSpec>({mode, wrap}),
-        keep<Constraint>({{"ids and offsets have rank 1, table rank 2", DiagnosticId::kWrongRank}, known}), bag_dtype,
-        offsets_shape, Fusion::kExtern, reference_bag_offsets, ExternLower{"embedding_bag_offsets"},
-        {floats, offsets_samples}, {"torch.nn.functional.embedding_bag", "", ""});
+    add_op(ops, "gather",
+           "x at the index along an axis, for every place of index; with wrap, negative ones count from the end.",
+           x_index, axis_wrap,
+           keep<Constraint>({in_range,
+                             {"index has the rank of x (0 counts as 1), or no elements", DiagnosticId::kWrongRank, 1},
+                             {"index is not larger than x along the other axes", DiagnosticId::kShapeMismatch, 1}}),
+           taken_dtype<0, 1>, gather_shape, reference_gather, IndexLower(lower_gather), {all, gather_samples},
+           {"torch.gather", "numpy.take_along_axis", "GatherElements"});
+    add_op(ops, "index_select",
+           "The slices of x that index names along an axis; with wrap, negative ones count from the end.", x_index,
+           axis_wrap, keep<Constraint>({in_range, {"index has rank 0 or 1", DiagnosticId::kWrongRank, 1}}),
+           taken_dtype<0, 1>, index_select_shape, reference_index_select, IndexLower(lower_index_select),
+           {all, select_samples}, {"torch.index_select", "", ""});
+    add_op(ops, "take",
+           "The slices of x that index names along an axis, in the shape of index; with wrap, negative ones count "
+           "from the end.",
+           x_index, axis_wrap, keep<Constraint>({in_range}), taken_dtype<0, 1>, take_shape, reference_take,
+           IndexLower(lower_take), {all, take_samples}, {"", "numpy.take", "Gather"});
+    add_op(ops, "embedding", "The rows of a table that ids name.",
+           keep<OperandSpec>({{"ids", tensor}, {"table", tensor}}), keep<AttrSpec>({wrap}),
+           keep<Constraint>({{"table has rank 2", DiagnosticId::kWrongRank, 1}}), taken_dtype<1, 0>, embedding_shape,
+           reference_embedding, IndexLower(lower_embedding), {floats, embedding_samples},
+           {"torch.nn.functional.embedding", "", ""});
+    add_op(ops, "embedding_bag", "The sum, mean or maximum of the rows of a table that each row of ids names.",
+           keep<OperandSpec>({{"ids", tensor}, {"table", tensor}}), keep<AttrSpec>({mode, wrap}),
+           keep<Constraint>({{"ids and table have rank 2", DiagnosticId::kWrongRank},
+                             known,
+                             {"the bags of a maximum are not empty", DiagnosticId::kEmptyReduction, 0}}),
+           bag_dtype, bag_shape, reference_bag, CompositeLower(lower_bag), {floats, bag_samples},
+           {"torch.nn.functional.embedding_bag", "", ""});
+    add_op(ops, "embedding_bag_offsets",
+           "The sum, mean or maximum of table rows over the bags that offsets cut ids into; an empty bag gives 0.",
+           keep<OperandSpec>({{"ids", tensor}, {"offsets", tensor}, {"table", tensor}}), keep<AttrSpec>({mode, wrap}),
+           keep<Constraint>({{"ids and offsets have rank 1, table rank 2", DiagnosticId::kWrongRank}, known}),
+           bag_dtype, offsets_shape, reference_bag_offsets, ExternLower{"embedding_bag_offsets"},
+           {floats, offsets_samples}, {"torch.nn.functional.embedding_bag", "", ""});
     const auto triangle = keep<Constraint>({{"x has rank 2 or more", DiagnosticId::kWrongRank, 0}});
     const auto only_x = keep<OperandSpec>({{"x", tensor}});
-    add("tril", "x with 0 above a diagonal of its last two axes.", only_x, diagonal, triangle, rules::first,
-        triangle_shape, Fusion::kIndex, reference_triangle<false>, IndexLower(lower_triangle<false>),
-        {all, triangle_samples}, {"torch.tril", "numpy.tril", "Trilu"});
-    add("triu", "x with 0 below a diagonal of its last two axes.", only_x, diagonal, triangle, rules::first,
-        triangle_shape, Fusion::kIndex, reference_triangle<true>, IndexLower(lower_triangle<true>),
-        {all, triangle_samples}, {"torch.triu", "numpy.triu", ""});
-    add("masked_fill", "value where mask is true, else x; the dtype is that of x.",
-        keep<OperandSpec>({{"x", tensor}, {"mask", tensor}, {"value", tensor, true}}), {},
-        keep<Constraint>({{rules::kBroadcastText}, {"value has rank 0", DiagnosticId::kWrongRank, 2}}), masked_dtype,
-        masked_shape, Fusion::kMap, reference_masked_fill, MapLower(lower_masked_fill), {all, masked_samples},
-        {"torch.masked_fill", "", ""});
+    add_op(ops, "tril", "x with 0 above a diagonal of its last two axes.", only_x, diagonal, triangle, rules::first,
+           triangle_shape, reference_triangle<false>, IndexLower(lower_triangle<false>), {all, triangle_samples},
+           {"torch.tril", "numpy.tril", "Trilu"});
+    add_op(ops, "triu", "x with 0 below a diagonal of its last two axes.", only_x, diagonal, triangle, rules::first,
+           triangle_shape, reference_triangle<true>, IndexLower(lower_triangle<true>), {all, triangle_samples},
+           {"torch.triu", "numpy.triu", ""});
+    add_op(ops, "masked_fill", "value where mask is true, else x; the dtype is that of x.",
+           keep<OperandSpec>({{"x", tensor}, {"mask", tensor}, {"value", tensor, true}}), {},
+           keep<Constraint>({{rules::kBroadcastText}, {"value has rank 0", DiagnosticId::kWrongRank, 2}}), masked_dtype,
+           masked_shape, reference_masked_fill, MapLower(lower_masked_fill), {all, masked_samples},
+           {"torch.masked_fill", "", ""});
     return ops;
 }
 

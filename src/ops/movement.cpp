@@ -720,39 +720,20 @@ std::vector<OpDef> movement_ops() {
     constexpr Constraint not_negative{"sizes are not negative", DiagnosticId::kNegativeSize};
 
     std::vector<OpDef> ops;
-    const auto add = [&](std::string_view name, std::string_view summary, std::span<const OperandSpec> operands,
-                         std::span<const AttrSpec> attrs, std::span<const Constraint> constraints, DTypeRule dtype,
-                         ShapeRule shape, Alias alias, Layout layout, Fusion fusion, Reference reference,
-                         LowerRule lower, std::vector<Sample> (*make)(), Names names, int results = 1) {
-        ops.push_back({.name = {name},
-                       .summary = {summary},
-                       .constraints = {constraints},
-                       .operands = {operands},
-                       .attrs = {attrs},
-                       .dtype = {dtype},
-                       .shape = {shape},
-                       .effects = {Effects::kPure},
-                       .alias = {alias},
-                       .layout = {layout},
-                       .fusion = {fusion},
-                       .reference = {reference},
-                       .lower = {std::move(lower)},
-                       .samples = {Samples{all, make}},
-                       .names = {names},
-                       .results = results});
-    };
     const auto view = [&](std::string_view name, std::string_view summary, std::span<const AttrSpec> attrs,
                           std::span<const Constraint> constraints, ShapeRule shape, std::vector<Sample> (*make)(),
                           Names names, Alias alias = Alias::kView, int results = 1) {
-        add(name, summary, x, attrs, constraints, rules::first, shape, alias,
-            alias == Alias::kView ? Layout::kView : Layout::kContiguous, Fusion::kView, reference_view, ViewLower{},
-            make, names, results);
+        add_op(ops, name, summary, x, attrs, constraints, rules::first, shape, reference_view, ViewLower{}, {all, make},
+               names,
+               {.alias = alias,
+                .layout = alias == Alias::kView ? Layout::kView : Layout::kContiguous,
+                .results = results});
     };
     const auto index = [&](std::string_view name, std::string_view summary, std::span<const AttrSpec> attrs,
                            std::span<const Constraint> constraints, ShapeRule shape, Layout layout, Reference reference,
                            IndexLower lower, std::vector<Sample> (*make)(), Names names) {
-        add(name, summary, x, attrs, constraints, rules::first, shape, Alias::kFresh, layout, Fusion::kIndex, reference,
-            lower, make, names);
+        add_op(ops, name, summary, x, attrs, constraints, rules::first, shape, reference, lower, {all, make}, names,
+               {.layout = layout});
     };
 
     view("reshape", "x with another shape, in row-major order; one size may be -1. A view if the strides allow it.",
@@ -808,20 +789,20 @@ std::vector<OpDef> movement_ops() {
              {in_range, not_negative, {"the sizes sum to the size of the axis", DiagnosticId::kShapeMismatch, 0}}),
          split_shape, split_samples, {"torch.split", "", "Split"}, Alias::kView, -1);
 
-    add("clone", "A copy of x in fresh memory, its axes in the order of x's strides.", x, {}, {}, rules::same,
-        rules::same_shape, Alias::kFresh, Layout::kLikeFirst, Fusion::kMap, reference_copy,
-        MapLower([](loopir::BodyBuilder&, std::span<const NodeId> a, const Attrs&) { return a[0]; }), plain_samples,
-        {"torch.clone", "numpy.copy", "Identity"});
+    add_op(ops, "clone", "A copy of x in fresh memory, its axes in the order of x's strides.", x, {}, {}, rules::same,
+           rules::same_shape, reference_copy,
+           MapLower([](loopir::BodyBuilder&, std::span<const NodeId> a, const Attrs&) { return a[0]; }),
+           {all, plain_samples}, {"torch.clone", "numpy.copy", "Identity"}, {.layout = Layout::kLikeFirst});
     const auto joins = keep<Constraint>({{"the axis lies within the rank", DiagnosticId::kAxisOutOfRange},
                                          {"there is at least one part", DiagnosticId::kWrongOperandCount},
                                          {"all parts have one rank", DiagnosticId::kWrongRank},
                                          {"the parts agree in the sizes that are not joined"}});
-    add("concat", "The parts one after the other along an axis.", list, attr({{"axis", integer, 0}}), joins, join_dtype,
-        concat_shape, Alias::kFresh, Layout::kContiguous, Fusion::kConcat, reference_join<false>, ConcatLower{},
-        concat_samples, {"torch.cat", "numpy.concatenate", "Concat"});
-    add("stack", "The parts side by side along a new axis.", list, attr({{"axis", integer, 0}}), joins, join_dtype,
-        stack_shape, Alias::kFresh, Layout::kContiguous, Fusion::kComposite, reference_join<true>, lower_stack,
-        stack_samples, {"torch.stack", "numpy.stack", ""});
+    add_op(ops, "concat", "The parts one after the other along an axis.", list, attr({{"axis", integer, 0}}), joins,
+           join_dtype, concat_shape, reference_join<false>, ConcatLower{}, {all, concat_samples},
+           {"torch.cat", "numpy.concatenate", "Concat"});
+    add_op(ops, "stack", "The parts side by side along a new axis.", list, attr({{"axis", integer, 0}}), joins,
+           join_dtype, stack_shape, reference_join<true>, lower_stack, {all, stack_samples},
+           {"torch.stack", "numpy.stack", ""});
     index("pad", "x with `before` and `after` elements of a value added at the ends of each axis; negative counts cut.",
           attr({{"before", integers, {}}, {"after", integers, {}}, {"value", AttrKind::kFloat, 0.0}}),
           keep<Constraint>({{"before and after name every axis of x", DiagnosticId::kWrongRank, 0}, not_negative}),

@@ -358,60 +358,48 @@ std::vector<OpDef> normalisation_ops() {
     constexpr Constraint channel_rank{"x has rank 2 or more", DiagnosticId::kWrongRank, 0};
     constexpr Constraint channels{"the parameters are vectors as long as axis 1 of x"};
     std::vector<OpDef> ops;
-    const auto add = [&](std::string_view name, std::string_view summary, std::span<const OperandSpec> operands,
-                         std::span<const AttrSpec> attrs, std::span<const Constraint> constraints, ShapeRule shape,
-                         Reference reference, CompositeLower lower, std::vector<Sample> (*make)(), Names names) {
-        ops.push_back({.name = {name},
-                       .summary = {summary},
-                       .constraints = {constraints},
-                       .operands = {operands},
-                       .attrs = {attrs},
-                       .dtype = {float_params},
-                       .shape = {shape},
-                       .effects = {Effects::kPure},
-                       .alias = {Alias::kFresh},
-                       .layout = {Layout::kContiguous},
-                       .fusion = {Fusion::kComposite},
-                       .reference = {reference},
-                       .lower = {LowerRule(lower)},
-                       .samples = {Samples{floats, make}},
-                       .names = {names}});
-    };
-    add("softmax", "exp(x) over its sum along an axis, without overflow.", only_x, axis, in_range, axis_shape,
-        reference_softmax<false>, lower_softmax, axis_samples, {"torch.softmax", "", "Softmax"});
-    add("log_softmax", "The logarithm of softmax, without its loss of digits.", only_x, axis, in_range, axis_shape,
-        reference_softmax<true>, lower_log_softmax, axis_samples, {"torch.log_softmax", "", "LogSoftmax"});
-    add("layer_norm", "x less its mean over its standard deviation along the last axes, times weight, plus bias.",
-        keep<OperandSpec>({{"x", tensor}, {"weight", optional}, {"bias", optional}}),
-        keep<AttrSpec>({{"normalized_ndim", AttrKind::kInt, 1}, {"eps", AttrKind::kFloat, 1e-5}}),
-        keep<Constraint>({enough_axes, parameters}), layer_shape, reference_layer_norm, lower_layer_norm, layer_samples,
-        {"torch.nn.functional.layer_norm", "", "LayerNormalization"});
-    add("rms_norm", "x over its root mean square along the last axes, times weight; eps none is that of f32 (of f64).",
-        keep<OperandSpec>({{"x", tensor}, {"weight", optional}}),
-        keep<AttrSpec>({{"normalized_ndim", AttrKind::kInt, 1}, {"eps", AttrKind::kOptionalFloat, {}}}),
-        keep<Constraint>({enough_axes, parameters}), layer_shape, reference_rms_norm, lower_rms_norm, rms_samples,
-        {"torch.nn.functional.rms_norm", "", "RMSNormalization"});
-    add("batch_norm", "x less a given mean over the root of a given variance along axis 1, times weight, plus bias.",
-        keep<OperandSpec>(
-            {{"x", tensor}, {"mean", tensor}, {"variance", tensor}, {"weight", optional}, {"bias", optional}}),
-        keep<AttrSpec>({{"eps", AttrKind::kFloat, 1e-5}}), keep<Constraint>({channel_rank, channels}), channel_shape,
-        reference_batch_norm, lower_batch_norm, batch_samples,
-        {"torch.nn.functional.batch_norm", "", "BatchNormalization"});
-    add("group_norm", "x standardised within groups of channels (axis 1), times weight, plus bias.",
-        keep<OperandSpec>({{"x", tensor}, {"weight", optional}, {"bias", optional}}),
-        keep<AttrSpec>({{"groups", AttrKind::kInt, {}}, {"eps", AttrKind::kFloat, 1e-5}}),
-        keep<Constraint>({channel_rank, channels, {"groups divides the channels"}}), group_shape, reference_group_norm,
-        lower_group_norm, group_samples, {"torch.nn.functional.group_norm", "", "GroupNormalization"});
-    add("normalize", "x over its Euclidean norm along an axis, at least eps.", only_x,
-        keep<AttrSpec>({{"axis", AttrKind::kInt, 1}, {"eps", AttrKind::kFloat, 1e-12}}), in_range, axis_shape,
-        reference_normalize, lower_normalize,
-        [] {
-            return std::vector<Sample>{sample({input({2, 3})}), sample({input({33, 17})}, Attrs{{"axis", 0}}),
-                                       sample({input({2, 0})}), sample({input({0, 3})}),
-                                       sample({input({2, 1, 16})}, Attrs{{"axis", -1}})};
-        },
-        {"torch.nn.functional.normalize", "", ""});
-    ops.back().layout.value = Layout::kElementwise;  // a division, unlike the others
+    add_op(ops, "softmax", "exp(x) over its sum along an axis, without overflow.", only_x, axis, in_range, float_params,
+           axis_shape, reference_softmax<false>, lower_softmax, {floats, axis_samples},
+           {"torch.softmax", "", "Softmax"});
+    add_op(ops, "log_softmax", "The logarithm of softmax, without its loss of digits.", only_x, axis, in_range,
+           float_params, axis_shape, reference_softmax<true>, lower_log_softmax, {floats, axis_samples},
+           {"torch.log_softmax", "", "LogSoftmax"});
+    add_op(ops, "layer_norm",
+           "x less its mean over its standard deviation along the last axes, times weight, plus bias.",
+           keep<OperandSpec>({{"x", tensor}, {"weight", optional}, {"bias", optional}}),
+           keep<AttrSpec>({{"normalized_ndim", AttrKind::kInt, 1}, {"eps", AttrKind::kFloat, 1e-5}}),
+           keep<Constraint>({enough_axes, parameters}), float_params, layer_shape, reference_layer_norm,
+           lower_layer_norm, {floats, layer_samples}, {"torch.nn.functional.layer_norm", "", "LayerNormalization"});
+    add_op(ops, "rms_norm",
+           "x over its root mean square along the last axes, times weight; eps none is that of f32 (of f64).",
+           keep<OperandSpec>({{"x", tensor}, {"weight", optional}}),
+           keep<AttrSpec>({{"normalized_ndim", AttrKind::kInt, 1}, {"eps", AttrKind::kOptionalFloat, {}}}),
+           keep<Constraint>({enough_axes, parameters}), float_params, layer_shape, reference_rms_norm, lower_rms_norm,
+           {floats, rms_samples}, {"torch.nn.functional.rms_norm", "", "RMSNormalization"});
+    add_op(ops, "batch_norm",
+           "x less a given mean over the root of a given variance along axis 1, times weight, plus bias.",
+           keep<OperandSpec>(
+               {{"x", tensor}, {"mean", tensor}, {"variance", tensor}, {"weight", optional}, {"bias", optional}}),
+           keep<AttrSpec>({{"eps", AttrKind::kFloat, 1e-5}}), keep<Constraint>({channel_rank, channels}), float_params,
+           channel_shape, reference_batch_norm, lower_batch_norm, {floats, batch_samples},
+           {"torch.nn.functional.batch_norm", "", "BatchNormalization"});
+    add_op(ops, "group_norm", "x standardised within groups of channels (axis 1), times weight, plus bias.",
+           keep<OperandSpec>({{"x", tensor}, {"weight", optional}, {"bias", optional}}),
+           keep<AttrSpec>({{"groups", AttrKind::kInt, {}}, {"eps", AttrKind::kFloat, 1e-5}}),
+           keep<Constraint>({channel_rank, channels, {"groups divides the channels"}}), float_params, group_shape,
+           reference_group_norm, lower_group_norm, {floats, group_samples},
+           {"torch.nn.functional.group_norm", "", "GroupNormalization"});
+    add_op(ops, "normalize", "x over its Euclidean norm along an axis, at least eps.", only_x,
+           keep<AttrSpec>({{"axis", AttrKind::kInt, 1}, {"eps", AttrKind::kFloat, 1e-12}}), in_range, float_params,
+           axis_shape, reference_normalize, lower_normalize,
+           {floats,
+            [] {
+                return std::vector<Sample>{sample({input({2, 3})}), sample({input({33, 17})}, Attrs{{"axis", 0}}),
+                                           sample({input({2, 0})}), sample({input({0, 3})}),
+                                           sample({input({2, 1, 16})}, Attrs{{"axis", -1}})};
+            }},
+           {"torch.nn.functional.normalize", "", ""},
+           {.layout = Layout::kElementwise});  // a division, unlike the others
     return ops;
 }
 

@@ -95,14 +95,14 @@ struct Requirement {
 //  require_*  states a constraint. Proven: nothing. Refuted: false, and failed_requirement() holds it. Unknown:
 //             recorded as a check. A check holds only where it stands, so it is not assumed in the environment; the
 //             caller may assume it for what it dominates.
-//  decide_*   asks a question whose answer changes the result (view or copy). Proven or refuted: that. Unknown:
+//  decide_eq  asks a question whose answer changes the result (view or copy). Proven or refuted: that. Unknown:
 //             answered by the hints of the call at hand, recorded as a guard and assumed in the environment; without a
 //             hint, or when guards are not allowed, the answer is false and nothing is recorded, so false must be the
 //             safe answer.
 //  settle_eq  as decide_eq where no answer is safe (the rank of the result depends on it): the answer is recorded as a
 //             guard in every case; without a hint it is false.
 //  layout_*   asks what the strides of the result depend on, or whether it is a view: a guard also where other guards
-//             are not allowed, if the caller can keep guards at all (settle_layout); else as decide_*.
+//             are not allowed, if the caller can keep guards at all (settle_layout); else as decide_eq.
 class ShapeContext {
 public:
     ShapeContext(std::span<const ArgType> args, const Attrs& attrs, ShapeEnv& env,
@@ -125,7 +125,6 @@ public:
     bool fail(
         int constraint);  // refutes a constraint that is not a relation of dims (rank, attribute value); returns false
     bool decide_eq(const Dim& a, const Dim& b);
-    bool decide_le(const Dim& a, const Dim& b);
     bool settle_eq(const Dim& a, const Dim& b);
     bool layout_eq(const Dim& a, const Dim& b);
     bool layout_le(const Dim& a, const Dim& b);
@@ -177,18 +176,6 @@ enum class Layout : std::uint8_t {
     kElementwise,  // as torch's TensorIterator: the common dense permutation of the operands, else contiguous
     kLikeFirst,    // dense in the order of operand 0's strides
     kView,         // given by the shape rule
-};
-enum class Fusion : std::uint8_t {
-    kMap,
-    kReduce,
-    kView,
-    kIndex,
-    kConcat,
-    kComposite,
-    kContraction,
-    kAttention,
-    kWrite,
-    kExtern
 };
 
 // ---------------------------------------------------------------- lowering
@@ -254,8 +241,10 @@ struct WriteLower {};  // assign: operand 1, broadcast and converted, is stored 
 struct ExternLower {
     std::string_view kernel;  // empty: none, the op runs on the interpreter
 };
-using LowerRule = std::variant<MapLower, ReduceLower, IndexLower, CompositeLower, ViewLower, ConcatLower,
+using LowerRule = std::variant<MapLower, ReduceLower, ViewLower, IndexLower, ConcatLower, CompositeLower,
                                ContractionLower, AttentionLower, WriteLower, ExternLower>;
+// The alternative by name: "map", "reduce", "view", ...
+std::string_view family(const LowerRule& lower);
 
 // ---------------------------------------------------------------- reference, samples, names
 
@@ -303,7 +292,6 @@ struct OpDef {
     Required<Effects> effects;
     Required<Alias> alias;
     Required<Layout> layout;
-    Required<Fusion> fusion;
     Required<Reference> reference;
     Required<LowerRule> lower;
     Required<Samples> samples;

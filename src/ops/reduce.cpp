@@ -366,65 +366,53 @@ std::vector<OpDef> reduce_ops() {
                           {"axes is none or names one axis", DiagnosticId::kBadAttribute, 0}});
 
     std::vector<OpDef> ops;
-    const auto add = [&](std::string_view name, std::string_view summary, std::span<const AttrSpec> attrs,
-                         DTypeRule dtype_rule, ShapeRule shape, Reference reference, LowerRule lower, Samples samples,
-                         Names names) {
-        const Fusion fusion = std::holds_alternative<ReduceLower>(lower) ? Fusion::kReduce : Fusion::kComposite;
-        ops.push_back({.name = {name},
-                       .summary = {summary},
-                       .constraints = {constraints},
-                       .operands = {operands},
-                       .attrs = {attrs},
-                       .dtype = {dtype_rule},
-                       .shape = {shape},
-                       .effects = {Effects::kPure},
-                       .alias = {Alias::kFresh},
-                       .layout = {Layout::kContiguous},
-                       .fusion = {fusion},
-                       .reference = {reference},
-                       .lower = {std::move(lower)},
-                       .samples = {samples},
-                       .names = {names}});
-    };
-    add("reduce_sum", "The sum over axes (none: all); integers and bools sum in i64.", with_dtype, sum_dtype,
-        reduce_shape, reference_sum, ReduceLower{Combine::kSum, accumulate_wide}, {all, samples::reduce_or_empty},
-        {"torch.sum", "numpy.sum", "ReduceSum"});
-    add("reduce_mean", "The mean over axes (none: all); NaN over no elements.", with_dtype, mean_dtype, reduce_shape,
-        reference_mean, lower_mean, {floats, samples::reduce_or_empty}, {"torch.mean", "numpy.mean", "ReduceMean"});
-    add("reduce_max",
-        "The largest element over axes (none: all); NaN if there is one. With allow_empty, "
-        "the identity over no elements, else that raises.",
-        extreme, extreme_dtype, nonempty_shape, reference_extreme<true>, ReduceLower{Combine::kMax, accumulate_wide},
-        {all, samples::reduce}, {"torch.amax", "numpy.max", "ReduceMax"});
-    add("reduce_min",
-        "The smallest element over axes (none: all); NaN if there is one. With allow_empty, "
-        "the identity over no elements, else that raises.",
-        extreme, extreme_dtype, nonempty_shape, reference_extreme<false>, ReduceLower{Combine::kMin, accumulate_wide},
-        {all, samples::reduce}, {"torch.amin", "numpy.min", "ReduceMin"});
-    add("reduce_prod", "The product over axes (none: all); integers and bools multiply in i64.", with_dtype, sum_dtype,
-        reduce_shape, reference_prod, ReduceLower{Combine::kProd, accumulate_wide}, {all, samples::reduce_or_empty},
-        {"torch.prod", "numpy.prod", "ReduceProd"});
-    add("reduce_any", "Whether any element over axes (none: all) is not zero.", plain, any_dtype, reduce_shape,
-        reference_any<false>, ReduceLower{Combine::kAny, accumulate_bool}, {all, samples::reduce_or_empty},
-        {"torch.any", "numpy.any", ""});
-    add("reduce_all", "Whether every element over axes (none: all) is not zero.", plain, any_dtype, reduce_shape,
-        reference_any<true>, ReduceLower{Combine::kAll, accumulate_bool}, {all, samples::reduce_or_empty},
-        {"torch.all", "numpy.all", ""});
-    add("argmax", "The position of the first largest element along one axis (none: in row-major order); NaN wins.",
-        plain, arg_dtype, one_axis_shape, reference_position<true>, ReduceLower{Combine::kArgMax, accumulate_wide},
-        {numbers, one_axis_samples}, {"torch.argmax", "numpy.argmax", "ArgMax"});
-    add("argmin", "The position of the first smallest element along one axis (none: in row-major order); NaN wins.",
-        plain, arg_dtype, one_axis_shape, reference_position<false>, ReduceLower{Combine::kArgMin, accumulate_wide},
-        {numbers, one_axis_samples}, {"torch.argmin", "numpy.argmin", "ArgMin"});
-    add("var", "The variance over axes (none: all), divided by the count less the correction.", with_correction,
-        mean_dtype, reduce_shape, reference_var<false>, lower_var, {floats, var_samples},
-        {"torch.var", "numpy.var", ""});
-    add("std", "The standard deviation over axes (none: all), divided by the count less the correction.",
-        with_correction, mean_dtype, reduce_shape, reference_var<true>, lower_std, {floats, var_samples},
-        {"torch.std", "numpy.std", ""});
-    add("logsumexp", "The logarithm of the sum of exp(x) over axes (none: all), without overflow.", plain,
-        logsumexp_dtype, reduce_shape, reference_logsumexp, lower_logsumexp, {floats, samples::reduce_or_empty},
-        {"torch.logsumexp", "", "ReduceLogSumExp"});
+    add_op(ops, "reduce_sum", "The sum over axes (none: all); integers and bools sum in i64.", operands, with_dtype,
+           constraints, sum_dtype, reduce_shape, reference_sum, ReduceLower{Combine::kSum, accumulate_wide},
+           {all, samples::reduce_or_empty}, {"torch.sum", "numpy.sum", "ReduceSum"});
+    add_op(ops, "reduce_mean", "The mean over axes (none: all); NaN over no elements.", operands, with_dtype,
+           constraints, mean_dtype, reduce_shape, reference_mean, lower_mean, {floats, samples::reduce_or_empty},
+           {"torch.mean", "numpy.mean", "ReduceMean"});
+    add_op(ops, "reduce_max",
+           "The largest element over axes (none: all); NaN if there is one. With allow_empty, "
+           "the identity over no elements, else that raises.",
+           operands, extreme, constraints, extreme_dtype, nonempty_shape, reference_extreme<true>,
+           ReduceLower{Combine::kMax, accumulate_wide}, {all, samples::reduce},
+           {"torch.amax", "numpy.max", "ReduceMax"});
+    add_op(ops, "reduce_min",
+           "The smallest element over axes (none: all); NaN if there is one. With allow_empty, "
+           "the identity over no elements, else that raises.",
+           operands, extreme, constraints, extreme_dtype, nonempty_shape, reference_extreme<false>,
+           ReduceLower{Combine::kMin, accumulate_wide}, {all, samples::reduce},
+           {"torch.amin", "numpy.min", "ReduceMin"});
+    add_op(ops, "reduce_prod", "The product over axes (none: all); integers and bools multiply in i64.", operands,
+           with_dtype, constraints, sum_dtype, reduce_shape, reference_prod,
+           ReduceLower{Combine::kProd, accumulate_wide}, {all, samples::reduce_or_empty},
+           {"torch.prod", "numpy.prod", "ReduceProd"});
+    add_op(ops, "reduce_any", "Whether any element over axes (none: all) is not zero.", operands, plain, constraints,
+           any_dtype, reduce_shape, reference_any<false>, ReduceLower{Combine::kAny, accumulate_bool},
+           {all, samples::reduce_or_empty}, {"torch.any", "numpy.any", ""});
+    add_op(ops, "reduce_all", "Whether every element over axes (none: all) is not zero.", operands, plain, constraints,
+           any_dtype, reduce_shape, reference_any<true>, ReduceLower{Combine::kAll, accumulate_bool},
+           {all, samples::reduce_or_empty}, {"torch.all", "numpy.all", ""});
+    add_op(ops, "argmax",
+           "The position of the first largest element along one axis (none: in row-major order); NaN wins.", operands,
+           plain, constraints, arg_dtype, one_axis_shape, reference_position<true>,
+           ReduceLower{Combine::kArgMax, accumulate_wide}, {numbers, one_axis_samples},
+           {"torch.argmax", "numpy.argmax", "ArgMax"});
+    add_op(ops, "argmin",
+           "The position of the first smallest element along one axis (none: in row-major order); NaN wins.", operands,
+           plain, constraints, arg_dtype, one_axis_shape, reference_position<false>,
+           ReduceLower{Combine::kArgMin, accumulate_wide}, {numbers, one_axis_samples},
+           {"torch.argmin", "numpy.argmin", "ArgMin"});
+    add_op(ops, "var", "The variance over axes (none: all), divided by the count less the correction.", operands,
+           with_correction, constraints, mean_dtype, reduce_shape, reference_var<false>, lower_var,
+           {floats, var_samples}, {"torch.var", "numpy.var", ""});
+    add_op(ops, "std", "The standard deviation over axes (none: all), divided by the count less the correction.",
+           operands, with_correction, constraints, mean_dtype, reduce_shape, reference_var<true>, lower_std,
+           {floats, var_samples}, {"torch.std", "numpy.std", ""});
+    add_op(ops, "logsumexp", "The logarithm of the sum of exp(x) over axes (none: all), without overflow.", operands,
+           plain, constraints, logsumexp_dtype, reduce_shape, reference_logsumexp, lower_logsumexp,
+           {floats, samples::reduce_or_empty}, {"torch.logsumexp", "", "ReduceLogSumExp"});
     return ops;
 }
 

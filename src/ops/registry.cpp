@@ -39,7 +39,22 @@ Registry& registry() {
     return instance;
 }
 
+struct FamilyName {
+    std::string_view operator()(const MapLower&) const { return "map"; }
+    std::string_view operator()(const ReduceLower&) const { return "reduce"; }
+    std::string_view operator()(const ViewLower&) const { return "view"; }
+    std::string_view operator()(const IndexLower&) const { return "index"; }
+    std::string_view operator()(const ConcatLower&) const { return "concat"; }
+    std::string_view operator()(const CompositeLower&) const { return "composite"; }
+    std::string_view operator()(const ContractionLower&) const { return "contraction"; }
+    std::string_view operator()(const AttentionLower&) const { return "attention"; }
+    std::string_view operator()(const WriteLower&) const { return "write"; }
+    std::string_view operator()(const ExternLower&) const { return "extern"; }
+};
+
 }  // namespace
+
+std::string_view family(const LowerRule& lower) { return std::visit(FamilyName{}, lower); }
 
 std::span<const OpDef* const> all_ops() {
     Registry& r = registry();

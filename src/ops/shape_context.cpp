@@ -101,7 +101,6 @@ bool ShapeContext::decide(Relation relation, const Dim& a, const Dim& b, bool mu
 }
 
 bool ShapeContext::decide_eq(const Dim& a, const Dim& b) { return decide(Relation::kEq, a, b, false); }
-bool ShapeContext::decide_le(const Dim& a, const Dim& b) { return decide(Relation::kLe, a, b, false); }
 bool ShapeContext::settle_eq(const Dim& a, const Dim& b) { return decide(Relation::kEq, a, b, true); }
 bool ShapeContext::layout_eq(const Dim& a, const Dim& b) { return decide_layout(Relation::kEq, a, b); }
 bool ShapeContext::layout_le(const Dim& a, const Dim& b) { return decide_layout(Relation::kLe, a, b); }

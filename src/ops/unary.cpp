@@ -37,7 +37,6 @@ OpDef entry(std::string_view name, std::string_view summary, DTypeRule dtype, Re
             .effects = {Effects::kPure},
             .alias = {Alias::kFresh},
             .layout = {extra.layout},
-            .fusion = {Fusion::kMap},
             .reference = {reference},
             .lower = {LowerRule(lower)},
             .samples = {samples},

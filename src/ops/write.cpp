@@ -244,7 +244,6 @@ OpDef in_place(std::size_t i, const OpDef& op) {
             .effects = {Effects::kWritesFirst},
             .alias = {Alias::kView},
             .layout = {Layout::kView},
-            .fusion = {Fusion::kComposite},
             .reference = {kForms[i].reference},
             .lower = {LowerRule(kForms[i].lower)},
             .samples = {Samples{dtypes, kSampleMakers[i]}},
@@ -260,34 +259,17 @@ std::vector<OpDef> write_ops() {
     constexpr Constraint tensor_overlap{"no two elements of the target share memory, unless a number is written",
                                         DiagnosticId::kOverlappingWrite, 0};
     std::vector<OpDef> ops;
-    const auto add = [&](std::string_view name, std::string_view summary, std::span<const OperandSpec> operands,
-                         std::span<const Constraint> constraints, DTypeRule dtype, ShapeRule shape, LowerRule lower,
-                         std::vector<Sample> (*make)(), Names names) {
-        const Fusion fusion = std::holds_alternative<WriteLower>(lower) ? Fusion::kWrite : Fusion::kComposite;
-        ops.push_back({.name = {name},
-                       .summary = {summary},
-                       .constraints = {constraints},
-                       .operands = {operands},
-                       .attrs = {std::span<const AttrSpec>()},
-                       .dtype = {dtype},
-                       .shape = {shape},
-                       .effects = {Effects::kWritesFirst},
-                       .alias = {Alias::kView},
-                       .layout = {Layout::kView},
-                       .fusion = {fusion},
-                       .reference = {reference_assign},
-                       .lower = {std::move(lower)},
-                       .samples = {Samples{all, make}},
-                       .names = {names}});
-    };
-    add("assign", "Writes the source, broadcast and converted, into the target.",
-        keep<OperandSpec>({{"target", tensor}, {"source", tensor, true}}),
-        keep<Constraint>({{"the source broadcasts to the target", DiagnosticId::kShapeMismatch, 1}, no_overlap}),
-        assign_dtype, assign_shape, WriteLower{}, assign_samples, {"torch.Tensor.copy_", "numpy.copyto", ""});
-    add("fill_", "Writes one value into every element of the target.",
-        keep<OperandSpec>({{"target", tensor}, {"value", tensor, true}}),
-        keep<Constraint>({{"the value has rank 0", DiagnosticId::kWrongRank, 1}, tensor_overlap}), fill_dtype,
-        fill_shape, WriteLower{}, fill_samples, {"torch.Tensor.fill_", "numpy.ndarray.fill", ""});
+    constexpr Traits writes{.effects = Effects::kWritesFirst, .alias = Alias::kView, .layout = Layout::kView};
+    add_op(ops, "assign", "Writes the source, broadcast and converted, into the target.",
+           keep<OperandSpec>({{"target", tensor}, {"source", tensor, true}}), {},
+           keep<Constraint>({{"the source broadcasts to the target", DiagnosticId::kShapeMismatch, 1}, no_overlap}),
+           assign_dtype, assign_shape, reference_assign, WriteLower{}, {all, assign_samples},
+           {"torch.Tensor.copy_", "numpy.copyto", ""}, writes);
+    add_op(ops, "fill_", "Writes one value into every element of the target.",
+           keep<OperandSpec>({{"target", tensor}, {"value", tensor, true}}), {},
+           keep<Constraint>({{"the value has rank 0", DiagnosticId::kWrongRank, 1}, tensor_overlap}), fill_dtype,
+           fill_shape, reference_assign, WriteLower{}, {all, fill_samples},
+           {"torch.Tensor.fill_", "numpy.ndarray.fill", ""}, writes);
 
     // What the entries point to must stay reachable, so the families stay too.
     static const auto& families = *new std::vector<std::vector<OpDef>>{binary_ops(), unary_ops(), indexing_ops()};

@@ -14,21 +14,18 @@ namespace {
 
 using namespace flexor;
 
-std::string_view family_of(ops::Fusion fusion) {
-    switch (fusion) {
-        case ops::Fusion::kMap: return "Element by element";
-        case ops::Fusion::kReduce: return "Reductions";
-        case ops::Fusion::kView: return "Views";
-        case ops::Fusion::kIndex: return "Indexing and creation";
-        case ops::Fusion::kConcat: return "Concatenation";
-        case ops::Fusion::kComposite: return "Composites of other ops";
-        case ops::Fusion::kContraction: return "Contractions";
-        case ops::Fusion::kAttention: return "Attention";
-        case ops::Fusion::kWrite: return "Writes";
-        case ops::Fusion::kExtern: return "Library kernels";
-    }
-    FLEXOR_UNREACHABLE();
-}
+struct TitleOf {
+    std::string_view operator()(const ops::MapLower&) const { return "Element by element"; }
+    std::string_view operator()(const ops::ReduceLower&) const { return "Reductions"; }
+    std::string_view operator()(const ops::ViewLower&) const { return "Views"; }
+    std::string_view operator()(const ops::IndexLower&) const { return "Indexing and creation"; }
+    std::string_view operator()(const ops::ConcatLower&) const { return "Concatenation"; }
+    std::string_view operator()(const ops::CompositeLower&) const { return "Composites of other ops"; }
+    std::string_view operator()(const ops::ContractionLower&) const { return "Contractions"; }
+    std::string_view operator()(const ops::AttentionLower&) const { return "Attention"; }
+    std::string_view operator()(const ops::WriteLower&) const { return "Writes"; }
+    std::string_view operator()(const ops::ExternLower&) const { return "Library kernels"; }
+};
 
 std::string_view kind_of(types::AttrKind kind) {
     switch (kind) {
@@ -102,15 +99,15 @@ void print_op(const ops::OpDef& op) {
 }  // namespace
 
 int main() {
-    std::map<ops::Fusion, std::vector<const ops::OpDef*>> families;
-    for (const ops::OpDef* op : ops::all_ops()) families[op->fusion.value].push_back(op);
+    std::map<std::size_t, std::vector<const ops::OpDef*>> families;  // by the alternative of `lower`
+    for (const ops::OpDef* op : ops::all_ops()) families[op->lower.value.index()].push_back(op);
     std::printf(
         "# Ops\n\nWhat `CALL_OP` may name: %zu ops, from the registry. `x?` may be none; an attribute with a default "
         "may be "
         "left out.\n\n",
         ops::all_ops().size());
-    for (const auto& [fusion, members] : families) {
-        const std::string_view title = family_of(fusion);
+    for (const auto& [index, members] : families) {
+        const std::string_view title = std::visit(TitleOf{}, members.front()->lower.value);
         std::printf("## %.*s\n\n", static_cast<int>(title.size()), title.data());
         for (const ops::OpDef* op : members) print_op(*op);
     }

@@ -23,20 +23,8 @@ TEST(Registry, EveryEntryIsComplete) {
     EXPECT_GE(names.size(), 100u);
 }
 
-TEST(Registry, FusionNamesTheLowering) {
+TEST(Registry, NamesTellWhatWrites) {
     for (const OpDef* op : all_ops()) {
-        const LowerRule& lower = op->lower.value;
-        Fusion expected = Fusion::kExtern;
-        if (std::holds_alternative<MapLower>(lower)) expected = Fusion::kMap;
-        if (std::holds_alternative<ReduceLower>(lower)) expected = Fusion::kReduce;
-        if (std::holds_alternative<IndexLower>(lower)) expected = Fusion::kIndex;
-        if (std::holds_alternative<CompositeLower>(lower)) expected = Fusion::kComposite;
-        if (std::holds_alternative<ViewLower>(lower)) expected = Fusion::kView;
-        if (std::holds_alternative<ConcatLower>(lower)) expected = Fusion::kConcat;
-        if (std::holds_alternative<ContractionLower>(lower)) expected = Fusion::kContraction;
-        if (std::holds_alternative<AttentionLower>(lower)) expected = Fusion::kAttention;
-        if (std::holds_alternative<WriteLower>(lower)) expected = Fusion::kWrite;
-        EXPECT_EQ(op->fusion.value, expected) << op->name.value;
         const bool writes = op->effects.value == Effects::kWritesFirst;
         EXPECT_EQ(writes, op->name.value.back() == '_' || op->name.value == "assign") << op->name.value;
     }
