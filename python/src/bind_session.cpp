@@ -75,9 +75,7 @@ void bind_session(nb::module_& m) {
              })
         .def("reset_stats", &Session::reset_stats)
         .def("trim", &Session::trim)
-        .def("clear_cache", &Session::clear_cache)
-        .def("interrupt", [](Session& s) { s.interrupt(); });
-    m.def("default_session_address", [] { return reinterpret_cast<std::uintptr_t>(&Session::default_session()); });
+        .def("clear_cache", &Session::clear_cache);
     m.def("default_session", []() -> Session& { return Session::default_session(); }, nb::rv_policy::reference);
     m.def("function_index",
           [](const Module& module, const std::string& name) { return Session::function_index(module, name); });

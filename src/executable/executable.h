@@ -82,7 +82,6 @@ struct Failure {
     std::string text;        // sentence of the constraint, or of an assertion
     std::string expected;    // symbolic form of the relation
     std::int32_t pc = 0;
-    std::int32_t line = 0;
 };
 
 // A tensor as the tape knows it: base buffer and geometry in frame slots.
@@ -119,8 +118,6 @@ struct Step {
     Slot offset = kNoSlot;      // reads: element offset
     DType dtype = DType::kF32;  // reads
     bool output = false;        // kAllocate: memory leaves the region as a result
-    std::uint32_t output_index =
-        0;  // kAllocate with output: which TensorRef of which result (for framework allocators)
 };
 
 // A value handed back to the VM.
@@ -197,7 +194,6 @@ struct Block {
 struct KernelSlot {
     loopir::Kernel ir;
     runtime::KernelRef handle;  // set by the driver
-    loopir::Traffic traffic;
     std::vector<types::OpSite> sites;  // ops that it computes, all or in part
 };
 
@@ -238,8 +234,7 @@ struct Executable {
     std::vector<Failure> failures;
     std::vector<Block> blocks;
     std::vector<Exit> exits;
-    std::uint32_t op_count = 0;  // registry ops compiled into it (for the fallback rate)
-    bool writes_arguments = false;
+    std::uint32_t op_count = 0;       // registry ops compiled into it (for the fallback rate)
     std::vector<std::string> events;  // for explain
     std::string listing;              // the specialised program, printed
 };

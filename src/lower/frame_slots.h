@@ -19,7 +19,6 @@ public:
     Slot fresh() { return next_++; }
     std::uint32_t count() const { return next_; }
     void bind_symbol(types::SymbolId symbol, Slot slot) { symbols_[symbol] = slot; }
-    bool is_bound(types::SymbolId symbol) const { return symbols_.count(symbol) != 0; }
     Slot symbol(types::SymbolId symbol);  // allocates on first use
 
     // Appends to `program` what computes `d`; reuses what the scope has computed already.

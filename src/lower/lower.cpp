@@ -193,7 +193,6 @@ std::uint32_t Lowerer::failure(DiagnosticId id, const Inst& inst, int constraint
     Failure f;
     f.id = id;
     f.pc = inst.pc;
-    f.line = inst.line;
     f.expected = std::move(expected);
     f.text = inst.text;
     if (inst.op != nullptr) {
@@ -464,7 +463,6 @@ Expected<void> Lowerer::launch(KernelBuilder& builder, const Inst& inst) {
     }
     if (index == exe_.kernels.size()) {
         executable::KernelSlot slot;
-        slot.traffic = loopir::traffic(kernel);
         slot.ir = kernel;
         exe_.kernels.push_back(std::move(slot));
     }
@@ -596,7 +594,6 @@ Expected<void> Lowerer::lower_extern(KernelBuilder& builder, const Inst& inst) {
     call.kernel = static_cast<std::uint32_t>(exe_.kernels.size());
     call.fault = failure(DiagnosticId::kElementIndexOutOfRange, inst, 0, "") + 1;
     executable::KernelSlot slot;
-    slot.traffic = loopir::traffic(kernel);
     slot.ir = kernel;
     exe_.kernels.push_back(std::move(slot));
     step(Step::Kind::kLaunch).index = static_cast<std::uint32_t>(exe_.launches.size());
@@ -703,7 +700,6 @@ Expected<void> Lowerer::lower_block(std::size_t index) {
     std::set<std::int32_t> pcs;
     for (const Inst& inst : source().insts) {
         if (inst.kind == InstKind::kOp) pcs.insert(inst.pc);
-        if (is_write(inst)) exe_.writes_arguments = true;
     }
     exe_.op_count += static_cast<std::uint32_t>(pcs.size());
     return {};

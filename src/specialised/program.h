@@ -128,7 +128,6 @@ struct Exit {
 struct Condition {
     Reg reg = kNoReg;
     std::optional<ops::Requirement> relation;
-    bool negated = false;
 };
 
 struct Terminator {

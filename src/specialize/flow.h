@@ -15,9 +15,6 @@ struct Flow {
     std::map<std::int32_t, std::size_t> position;          // leader -> index in `order`
     std::map<std::int32_t, std::set<std::int32_t>> loops;  // loop head -> locals stored inside the loop
     bool is_leader(std::int32_t pc) const { return position.count(pc) != 0; }
-    bool is_back_edge(std::int32_t from_leader, std::int32_t to) const {
-        return position.at(to) <= position.at(from_leader);
-    }
 };
 
 bool is_branch(bytecode::Opcode op);  // conditional

@@ -190,7 +190,6 @@ private:
     struct OpenLoop {
         std::uint32_t block;
         State carried;  // the state at the head, with carried values
-        std::vector<std::string> paths;
         std::set<std::int32_t> stored;
     };
     std::map<std::pair<int, std::int32_t>, OpenLoop> loops_;  // (depth, head)

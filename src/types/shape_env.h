@@ -30,7 +30,6 @@ public:
     SymbolId add_symbol(std::string name, Range range, std::optional<std::int64_t> hint = std::nullopt);
     std::size_t symbol_count() const { return symbols_.size(); }
     const std::string& name(SymbolId id) const { return symbols_[id].name; }
-    Range declared_range(SymbolId id) const { return symbols_[id].range; }
     std::optional<std::int64_t> hint(SymbolId id) const { return symbols_[id].hint; }
     std::optional<std::int64_t> hint(
         const Dim& d) const;  // evaluated with all hints; none if one is missing or on overflow

@@ -1,6 +1,7 @@
 #include "runtime/kernels/extern_kernels.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "runtime/kernels/embedding_bag.h"
 
@@ -55,8 +56,6 @@ private:
 };
 
 }  // namespace
-
-std::span<const std::string_view> extern_kernel_names() { return kNames; }
 
 KernelRef extern_kernel(const loopir::Kernel& kernel) {
     const auto found = std::find(std::begin(kNames), std::end(kNames), kernel.extern_name);

@@ -3,9 +3,6 @@
 //
 // Buffers are the op's operands, then its results. Parameters follow the buffers: for each, its offset in elements, its
 // sizes and its strides; ranks are those that the op takes. Bool attributes of the op follow, in name order.
-#include <span>
-#include <string_view>
-
 #include "loopir/kernel.h"
 #include "runtime/kernel_handle.h"
 
@@ -13,6 +10,5 @@ namespace flexor::runtime {
 
 // Null if there is none of this name.
 KernelRef extern_kernel(const loopir::Kernel& kernel);
-std::span<const std::string_view> extern_kernel_names();
 
 }  // namespace flexor::runtime

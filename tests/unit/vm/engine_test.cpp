@@ -449,8 +449,8 @@ TEST_F(EngineTest, FaultsAndChecksRaiseWhatTheExecutableSays) {
             if (static_cast<float*>(args.buffers[0])[0] < 0) *args.fault = 1;
         });
         e.launches[0].fault = 1;
-        e.failures = {{DiagnosticId::kElementIndexOutOfRange, "gather", "C3", "indices lie in range", "", 2, 5},
-                      {DiagnosticId::kShapeMismatch, "add", "C1", "sizes are equal", "N == 3", 2, 5}};
+        e.failures = {{DiagnosticId::kElementIndexOutOfRange, "gather", "C3", "indices lie in range", "", 2},
+                      {DiagnosticId::kShapeMismatch, "add", "C1", "sizes are equal", "N == 3", 2}};
         e.checks = {{ops::Relation::kEq, 0, 4, false, 1}};
         e.blocks[0].frame.insts.push_back({FrameOp::kConst, 4, 0, 0, 3});
         e.blocks[0].steps.push_back(step(Step::Kind::kCheck, 0));
