@@ -140,7 +140,6 @@ Pipeline::Compiled Pipeline::compile_once(const vm::CompileRequest& request, con
     FLEXOR_ASSIGN(executable::Executable lowered, lower::lower(program, *request.signature, options, refused));
     auto executable = std::make_shared<executable::Executable>(std::move(lowered));
     executable->listing = std::move(listing);
-    if (executable->events.empty()) executable->events = program.events;
     for (const executable::KernelSlot& kernel : executable->kernels) FLEXOR_TRY(loopir::verify(kernel.ir));
     FLEXOR_TRY(executable::verify(*executable));
     times.lower = clock.lap();
