@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "executable/executable.h"
-#include "support/check.h"
 
 namespace flexor::executable {
 
@@ -85,13 +84,7 @@ bool check_holds(const Check& check, const std::int64_t* frame) {
     const std::int64_t a = frame[check.a];
     const std::int64_t b = frame[check.b];
     if (check.or_one && (a == 1 || b == 1)) return true;
-    switch (check.relation) {
-        case ops::Relation::kEq: return a == b;
-        case ops::Relation::kNe: return a != b;
-        case ops::Relation::kLe: return a <= b;
-        case ops::Relation::kLt: return a < b;
-    }
-    FLEXOR_UNREACHABLE();
+    return ops::holds(check.relation, a, b);
 }
 
 bool guards_hold(const Executable& executable, std::int64_t* scratch) {

@@ -42,14 +42,7 @@ std::string inst_text(const FrameInst& inst) {
 std::string program_text(const FrameProgram& program) { return support::join(program.insts, "; ", inst_text); }
 
 std::string check_text(const Check& check) {
-    const char* relation = "==";
-    switch (check.relation) {
-        case ops::Relation::kEq: relation = "=="; break;
-        case ops::Relation::kNe: relation = "!="; break;
-        case ops::Relation::kLe: relation = "<="; break;
-        case ops::Relation::kLt: relation = "<"; break;
-    }
-    std::string out = slot_text(check.a) + " " + relation + " " + slot_text(check.b);
+    std::string out = slot_text(check.a) + std::string(ops::spelling(check.relation)) + slot_text(check.b);
     if (check.or_one) out += " or one";
     return out;
 }

@@ -208,23 +208,12 @@ std::uint32_t Lowerer::failure(DiagnosticId id, const Inst& inst, int constraint
     return static_cast<std::uint32_t>(exe_.failures.size() - 1);
 }
 
-namespace {
-const char* relation_text(ops::Relation r) {
-    switch (r) {
-        case ops::Relation::kEq: return " == ";
-        case ops::Relation::kNe: return " != ";
-        case ops::Relation::kLe: return " <= ";
-        case ops::Relation::kLt: return " < ";
-    }
-    return " ? ";
-}
-}  // namespace
-
 void Lowerer::lower_guards() {
     slots_.open_scope();
     std::set<std::string> seen;
     for (const ops::Requirement& r : program_.guards) {
-        std::string text = program_.env.to_string(r.a) + relation_text(r.relation) + program_.env.to_string(r.b);
+        std::string text =
+            program_.env.to_string(r.a) + std::string(ops::spelling(r.relation)) + program_.env.to_string(r.b);
         if (!seen.insert(text).second) continue;
         executable::Check check;
         check.relation = r.relation;
@@ -250,7 +239,7 @@ void Lowerer::lower_check(const Inst& inst) {
             inst.kind == InstKind::kAssert ? DiagnosticId::kAssertionFailed : DiagnosticId::kShapeMismatch;
         check.diagnostic =
             failure(id, inst, r.constraint,
-                    program_.env.to_string(r.a) + relation_text(r.relation) + program_.env.to_string(r.b));
+                    program_.env.to_string(r.a) + std::string(ops::spelling(r.relation)) + program_.env.to_string(r.b));
         step(Step::Kind::kCheck).index = static_cast<std::uint32_t>(exe_.checks.size());
         exe_.checks.push_back(check);
         return;

@@ -166,16 +166,6 @@ std::string describe_args(const OpDef& op, const ShapeEnv& env, std::span<const 
     return text.empty() ? "no operands" : text;
 }
 
-std::string_view relation_text(Relation relation) {
-    switch (relation) {
-        case Relation::kEq: return " == ";
-        case Relation::kNe: return " != ";
-        case Relation::kLe: return " <= ";
-        case Relation::kLt: return " < ";
-    }
-    FLEXOR_UNREACHABLE();
-}
-
 Diagnostic constraint_failed(const OpDef& op, const ShapeContext& context, const ShapeEnv& env) {
     const int number = context.failed_constraint();
     const auto constraints = op.constraints.value;
@@ -184,7 +174,7 @@ Diagnostic constraint_failed(const OpDef& op, const ShapeContext& context, const
     const Requirement& r = context.failed_requirement();
     std::string expected = std::string(constraint.text);
     if (!(r.a == r.b)) {
-        expected += " (" + env.to_string(r.a) + std::string(relation_text(r.relation)) + env.to_string(r.b) + ")";
+        expected += " (" + env.to_string(r.a) + std::string(spelling(r.relation)) + env.to_string(r.b) + ")";
     }
     std::string found = describe_args(op, env, context.args());
     const auto spell = [&](types::SymbolId id) { return env.name(id); };

@@ -12,6 +12,7 @@
 
 #include "flexor/tensor.h"
 #include "loopir/kernel.h"
+#include "ops/relation.h"
 #include "support/diagnostic.h"
 #include "support/expected.h"
 #include "types/attr.h"
@@ -76,7 +77,6 @@ struct DTypes {
 };
 using DTypeRule = Expected<DTypes> (*)(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
 
-enum class Relation : std::uint8_t { kEq, kNe, kLe, kLt };
 struct Requirement {
     enum class Kind : std::uint8_t {
         kCheck,  // eager raises when it fails: the program raises, in place

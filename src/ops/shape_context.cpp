@@ -1,44 +1,8 @@
 #include "ops/op_def.h"
-#include "support/check.h"
 
 namespace flexor::ops {
-namespace {
 
 using types::Truth;
-
-Truth ask(const ShapeEnv& env, Relation relation, const Dim& a, const Dim& b) {
-    switch (relation) {
-        case Relation::kEq: return env.eq(a, b);
-        case Relation::kNe: return ShapeEnv::negate(env.eq(a, b));
-        case Relation::kLe: return env.le(a, b);
-        case Relation::kLt: return env.lt(a, b);
-    }
-    FLEXOR_UNREACHABLE();
-}
-
-bool holds(Relation relation, std::int64_t a, std::int64_t b) {
-    switch (relation) {
-        case Relation::kEq: return a == b;
-        case Relation::kNe: return a != b;
-        case Relation::kLe: return a <= b;
-        case Relation::kLt: return a < b;
-    }
-    FLEXOR_UNREACHABLE();
-}
-
-bool assume(ShapeEnv& env, Relation relation, const Dim& a, const Dim& b) {
-    switch (relation) {
-        case Relation::kEq: return env.assume_eq(a, b);
-        case Relation::kNe:
-            if (b.is_constant()) return env.assume_ne(a, b.constant());
-            return env.assume_ne(a - b, 0);
-        case Relation::kLe: return env.assume_range(b - a, {0, types::kDimInfinity});
-        case Relation::kLt: return env.assume_range(b - a, {1, types::kDimInfinity});
-    }
-    FLEXOR_UNREACHABLE();
-}
-
-}  // namespace
 
 bool ShapeContext::require(Relation relation, const Dim& a, const Dim& b, int constraint, bool or_one) {
     const Requirement requirement{Requirement::Kind::kCheck, relation, a, b, constraint, or_one};

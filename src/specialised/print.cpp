@@ -23,8 +23,7 @@ private:
     std::string dim(const Dim& d) const { return program_.env.to_string(d); }
 
     std::string relation(const ops::Requirement& r) const {
-        static const char* const kText[] = {" == ", " != ", " <= ", " < "};
-        std::string text = dim(r.a) + kText[static_cast<std::size_t>(r.relation)] + dim(r.b);
+        std::string text = dim(r.a) + std::string(ops::spelling(r.relation)) + dim(r.b);
         if (r.or_one) text += " (or one of them 1)";
         return text;
     }

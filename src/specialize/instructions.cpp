@@ -110,14 +110,7 @@ Inst& Specializer::emit(Inst inst, std::int32_t pc) {
 void Specializer::require(const ops::Requirement& requirement, const ops::OpDef* op, std::int32_t pc) {
     const Dim a = program_.env.simplify(requirement.a);
     const Dim b = program_.env.simplify(requirement.b);
-    Truth truth = Truth::kUnknown;
-    switch (requirement.relation) {
-        case ops::Relation::kEq: truth = program_.env.eq(a, b); break;
-        case ops::Relation::kNe: truth = types::ShapeEnv::negate(program_.env.eq(a, b)); break;
-        case ops::Relation::kLe: truth = program_.env.le(a, b); break;
-        case ops::Relation::kLt: truth = program_.env.lt(a, b); break;
-    }
-    if (truth == Truth::kTrue) return;
+    if (ops::ask(program_.env, requirement.relation, a, b) == Truth::kTrue) return;
     Inst inst;
     inst.kind = InstKind::kCheck;
     inst.op = op;
@@ -131,9 +124,7 @@ void Specializer::require(const ops::Requirement& requirement, const ops::OpDef*
     b.collect_symbols(symbols);
     const auto newest = std::max_element(symbols.begin(), symbols.end());
     if (newest == symbols.end() || *newest < first_new_symbol_) return;
-    if (requirement.relation == ops::Relation::kEq) program_.env.assume_eq(a, b);
-    if (requirement.relation == ops::Relation::kLe) program_.env.assume_range(b - a, {0, types::kDimInfinity});
-    if (requirement.relation == ops::Relation::kLt) program_.env.assume_range(b - a, {1, types::kDimInfinity});
+    ops::assume(program_.env, requirement.relation, a, b);
 }
 
 Reg Specializer::weight(std::int32_t index) {
@@ -360,10 +351,6 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
         program_.guards.push_back(r);
         program_.events.push_back("guard proposed by " + std::string(op->name.value) + " at " + function_->name + "@" +
                                   std::to_string(pc));
-        if (r.relation == ops::Relation::kEq) program_.env.assume_eq(r.a, r.b);
-        if (r.relation == ops::Relation::kLe) program_.env.assume_range(r.b - r.a, {0, types::kDimInfinity});
-        if (r.relation == ops::Relation::kLt) program_.env.assume_range(r.b - r.a, {1, types::kDimInfinity});
-        if (r.relation == ops::Relation::kNe && r.b.is_constant()) program_.env.assume_ne(r.a, r.b.constant());
     }
     inst.dtypes = std::move(inferred->dtypes);
     std::vector<LiveValue> results;
