@@ -9,6 +9,7 @@
 #include "lower/frame_slots.h"
 #include "lower/kernel_builder.h"
 #include "lower/plan.h"
+#include "specialised/visit.h"
 #include "support/diagnostic.h"
 
 namespace flexor::lower {
@@ -353,10 +354,10 @@ void Lowerer::place_buffers() {
         leaving.insert(root);
         leaves_region_[root] = leaves_region_[root] || region;
     };
-    const auto leave_live = [&](const auto& self, const LiveValue& v, bool region) -> void {
-        if (v.kind == LiveValue::Kind::kReg && program_.registers[v.reg].type.strength != types::Strength::kScalar)
-            leave(v.reg, region);
-        for (const LiveValue& e : v.elements) self(self, e, region);
+    const auto leave_region = [&](const LiveValue& value) {
+        specialised::for_each_reg(value, [&](Reg reg) {
+            if (program_.registers[reg].type.strength != types::Strength::kScalar) leave(reg, true);
+        });
     };
     for (const specialised::Block& b : program_.blocks) {
         const bool own = &b == &source();
@@ -371,11 +372,11 @@ void Lowerer::place_buffers() {
         for (const auto& target : b.terminator.targets) {
             for (Reg r : target.args) leave(r, false);
         }
-        for (const LiveValue& v : b.terminator.values) leave_live(leave_live, v, true);
+        for (const LiveValue& v : b.terminator.values) leave_region(v);
     }
     for (const auto& exit : program_.exits) {
-        for (const LiveValue& v : exit.locals) leave_live(leave_live, v, true);
-        for (const LiveValue& v : exit.stack) leave_live(leave_live, v, true);
+        for (const LiveValue& v : exit.locals) leave_region(v);
+        for (const LiveValue& v : exit.stack) leave_region(v);
     }
     if (source().terminator.condition.reg != kNoReg) {
         // Read at the very end of the block.

@@ -5,6 +5,7 @@
 
 #include "ops/rules.h"
 #include "specialised/alias.h"
+#include "specialised/visit.h"
 #include "support/diagnostic.h"
 
 namespace flexor::lower {
@@ -33,25 +34,9 @@ const std::vector<Dim>& walked_shape(const Program& program, const Inst& inst) {
 }
 
 std::vector<bool> reduced_axes(const Program& program, const Inst& inst) {
-    const std::size_t rank = program.registers[inst.operands[0]].type.type.sizes.size();
-    std::vector<bool> reduced(rank, false);
-    const auto mark = [&](std::int64_t axis) {
-        if (axis < 0) axis += static_cast<std::int64_t>(rank);
-        if (axis >= 0 && axis < static_cast<std::int64_t>(rank)) reduced[static_cast<std::size_t>(axis)] = true;
-    };
-    for (std::string_view name : {"axes", "axis"}) {
-        const types::AttrValue* value = inst.attrs.find(name);
-        if (value == nullptr) continue;
-        if (const auto* list = std::get_if<types::DimList>(value)) {
-            for (const Dim& d : *list) mark(d.constant());
-            return reduced;
-        }
-        if (const auto* d = std::get_if<Dim>(value)) {
-            mark(d->constant());
-            return reduced;
-        }
-    }
-    reduced.assign(rank, true);
+    const int rank = program.registers[inst.operands[0]].type.type.rank();
+    std::vector<bool> reduced(static_cast<std::size_t>(rank), false);
+    for (const int axis : ops::rules::reduced_axes(inst.attrs, rank)) reduced[static_cast<std::size_t>(axis)] = true;
     return reduced;
 }
 
@@ -533,35 +518,12 @@ void Grouper::mark_stored() {
             }
         }
     }
-    const auto store_live = [&](const auto& self, const specialised::LiveValue& v) -> void {
-        if (v.kind == specialised::LiveValue::Kind::kReg) store(v.reg);
-        for (const auto& e : v.elements) self(self, e);
-    };
-    const specialised::Terminator& t = block_.terminator;
-    if (t.condition.reg != kNoReg) store(t.condition.reg);
-    for (const auto& target : t.targets) {
-        for (Reg r : target.args) store(r);
-    }
-    for (const auto& v : t.values) store_live(store_live, v);
-    if (t.kind == specialised::Terminator::Kind::kExit) {
-        for (const auto& v : program_.exits[t.exit].locals) store_live(store_live, v);
-        for (const auto& v : program_.exits[t.exit].stack) store_live(store_live, v);
-    }
     // A register of this block that a later block names is stored too.
-    for (const auto& other : program_.blocks) {
-        if (&other == &block_) continue;
-        for (const Inst& inst : other.insts) {
+    for (const specialised::Block& block : program_.blocks) {
+        specialised::for_each_terminator_reg(program_, block, store);
+        if (&block == &block_) continue;
+        for (const Inst& inst : block.insts) {
             for (Reg r : inst.operands) store(r);
-        }
-        const specialised::Terminator& ot = other.terminator;
-        if (ot.condition.reg != kNoReg) store(ot.condition.reg);
-        for (const auto& target : ot.targets) {
-            for (Reg r : target.args) store(r);
-        }
-        for (const auto& v : ot.values) store_live(store_live, v);
-        if (ot.kind == specialised::Terminator::Kind::kExit) {
-            for (const auto& v : program_.exits[ot.exit].locals) store_live(store_live, v);
-            for (const auto& v : program_.exits[ot.exit].stack) store_live(store_live, v);
         }
     }
     for (std::size_t r = 0; r < out_.stored.size(); ++r) {
@@ -602,26 +564,13 @@ void Grouper::absorb_prologues() {
                 if (inside && !member_use && !is_view(program_, other)) ++uses;
             }
         }
-        const auto leaves = [&](const auto& self, const specialised::LiveValue& v) -> bool {
-            if (v.kind == specialised::LiveValue::Kind::kReg && program_.registers[v.reg].root == a) return true;
-            return std::any_of(v.elements.begin(), v.elements.end(), [&](const auto& e) { return self(self, e); });
-        };
-        for (const auto& block : program_.blocks) {
-            const specialised::Terminator& t = block.terminator;
-            for (const auto& target : t.targets) {
-                for (Reg r : target.args) uses += program_.registers[r].root == a ? 1 : 0;
+        const auto count = [&](Reg r) { uses += r != kNoReg && program_.registers[r].root == a ? 1 : 0; };
+        for (const specialised::Block& block : program_.blocks) {
+            specialised::for_each_terminator_reg(program_, block, count);
+            if (&block == &block_) continue;
+            for (const Inst& other : block.insts) {
+                for (Reg r : other.operands) count(r);
             }
-            for (const auto& v : t.values) uses += leaves(leaves, v) ? 1 : 0;
-            if (t.condition.reg != kNoReg) uses += program_.registers[t.condition.reg].root == a ? 1 : 0;
-            if (&block != &block_) {
-                for (const Inst& other : block.insts) {
-                    for (Reg r : other.operands) uses += r != kNoReg && program_.registers[r].root == a ? 1 : 0;
-                }
-            }
-        }
-        for (const auto& exit : program_.exits) {
-            for (const auto& v : exit.locals) uses += leaves(leaves, v) ? 1 : 0;
-            for (const auto& v : exit.stack) uses += leaves(leaves, v) ? 1 : 0;
         }
         // Batch dims of `a` are those of the result, or a is recomputed for nothing.
         const std::vector<Dim>& result = unit.space;

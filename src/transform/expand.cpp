@@ -4,10 +4,10 @@
 #include <unordered_map>
 
 #include "specialised/alias.h"
+#include "specialised/visit.h"
 #include "support/diagnostic.h"
 #include "support/hash.h"
 #include "transform/transform.h"
-#include "transform/visit.h"
 
 namespace flexor::transform {
 
