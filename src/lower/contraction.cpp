@@ -177,39 +177,28 @@ Expected<void> build_attention(KernelBuilder& builder, const Program& program, c
     const types::TensorType& k = type(inst.operands[1]);
     const types::TensorType& v = type(inst.operands[2]);
     const types::TensorType& out = type(inst.results[0]);
-    if (q.rank() < 2 || q.rank() > 4 || k.rank() != q.rank() || v.rank() != q.rank())
-        return refuse("attention of this rank");
     if (k.dtype != q.dtype || v.dtype != q.dtype || !is_floating(q.dtype)) return refuse("attention of these dtypes");
 
     builder.kernel.kind = loopir::KernelKind::kAttention;
     builder.kernel.attention.emplace();
     loopir::Attention& attention = *builder.kernel.attention;
-    // Ranks 2 and 3 have dims of one point in front.
-    const auto size = [&](const types::TensorType& t, std::size_t d) -> Dim {
-        const std::size_t missing = 4 - t.sizes.size();
-        return d < missing ? Dim(1) : t.sizes[d - missing];
-    };
     const auto operand = [&](Reg reg, bool written) {
         const types::TensorType& t = type(reg);
         StridedOperand s;
         s.buffer = builder.buffer(program.registers[reg].root, written);
         s.offset = builder.integer(t.offset);
-        const std::size_t missing = 4 - t.sizes.size();
-        for (std::size_t d = 0; d < 4; ++d)
-            s.strides.push_back(d < missing ? IntRef::constant(0) : builder.integer(t.strides[d - missing]));
+        for (const Dim& stride : t.strides) s.strides.push_back(builder.integer(stride));
         return s;
     };
-    for (std::size_t d = 0; d < 1; ++d) {
-        if (!same(program, size(q, d), size(k, d)) || !same(program, size(q, d), size(v, d)))
-            return refuse("attention that broadcasts its batch");
-    }
-    attention.batch = builder.integer(size(q, 0));
-    attention.heads = builder.integer(size(q, 1));
-    attention.kv_heads = builder.integer(size(k, 1));
-    attention.q_len = builder.integer(size(q, 2));
-    attention.kv_len = builder.integer(size(k, 2));
-    attention.head_dim = builder.integer(size(q, 3));
-    attention.value_dim = builder.integer(size(v, 3));
+    if (!same(program, q.sizes[0], k.sizes[0]) || !same(program, q.sizes[0], v.sizes[0]))
+        return refuse("batches that are not known to be equal");
+    attention.batch = builder.integer(q.sizes[0]);
+    attention.heads = builder.integer(q.sizes[1]);
+    attention.kv_heads = builder.integer(k.sizes[1]);
+    attention.q_len = builder.integer(q.sizes[2]);
+    attention.kv_len = builder.integer(k.sizes[2]);
+    attention.head_dim = builder.integer(q.sizes[3]);
+    attention.value_dim = builder.integer(v.sizes[3]);
     attention.q = operand(inst.operands[0], false);
     attention.k = operand(inst.operands[1], false);
     attention.v = operand(inst.operands[2], false);
@@ -228,7 +217,7 @@ Expected<void> build_attention(KernelBuilder& builder, const Program& program, c
         s.buffer = builder.buffer(program.registers[inst.operands[3]].root, false);
         s.offset = builder.integer(mask.offset);
         const std::size_t missing = 4 - mask.sizes.size();
-        const Dim full[4] = {size(q, 0), size(q, 1), size(q, 2), size(k, 2)};
+        const Dim full[4] = {q.sizes[0], q.sizes[1], q.sizes[2], k.sizes[2]};
         for (std::size_t d = 0; d < 4; ++d) {
             if (d < missing || mask.sizes[d - missing].is_constant(1)) {
                 s.strides.push_back(IntRef::constant(0));
