@@ -106,7 +106,7 @@ Expected<std::shared_ptr<const void>> packed_weight([[maybe_unused]] const bytec
                              packed.offset * static_cast<std::int64_t>(dtype_size(tensor.dtype()));
         matrix = std::make_shared<const runtime::PackedMatrix>(packed.dtype, packed.k, packed.n, source,
                                                                packed.row_stride, packed.col_stride);
-        if (matrix->data() == nullptr && matrix->bytes() > 0) {
+        if (matrix->data() == nullptr) {
             return Diagnostic(DiagnosticId::kOutOfMemory).operand(module.weights[packed.weight].name);
         }
         std::erase_if(*cache, [](const auto& item) { return item.second.expired(); });

@@ -498,7 +498,7 @@ PackedMatrix::PackedMatrix(DType dtype, std::int64_t k, std::int64_t n, const vo
     // Large pages: the weights are read whole at every call, and touched first here.
     const std::size_t alignment = bytes_ >= kLargePage ? kLargePage : kAlignment;
     data_.reset(std::aligned_alloc(alignment, std::max(bytes_ + alignment - 1, alignment) / alignment * alignment));
-    if (!data_) throw std::bad_alloc();
+    if (!data_) return;
     if (alignment == kLargePage) ::madvise(data_.get(), bytes_, MADV_HUGEPAGE);
     pack_b(dtype, k, n, source, row_stride, col_stride, data_.get(), tiles);
 }

@@ -76,7 +76,7 @@ std::size_t packed_b_bytes(DType dtype, std::int64_t k, std::int64_t n, const Ge
 void pack_b(DType dtype, std::int64_t k, std::int64_t n, const void* source, std::int64_t row_stride,
             std::int64_t col_stride, void* target, const GemmTiles* tiles = nullptr);
 
-// A packed matrix that owns its memory.
+// A packed matrix that owns its memory; without data if the system gives none.
 class PackedMatrix {
 public:
     PackedMatrix(DType dtype, std::int64_t k, std::int64_t n, const void* source, std::int64_t row_stride,
