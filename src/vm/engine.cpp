@@ -378,10 +378,9 @@ void Engine::look_up(Run& run, std::int32_t function, std::int32_t pc, const Liv
     const Snapshot& snapshot = point.current();
     if (const SignatureGroup* group = snapshot.find(scratch.key)) {
         std::uint32_t failed = 0;
-        if (Entry* entry = match_symbolic(*group, scratch.key, run.context.guard_frame, &failed)) {
-            for (const EntryRef& candidate : group->entries) {
-                if (candidate.get() == entry) found.hold = candidate;
-            }
+        if (const EntryRef* match = match_symbolic(*group, scratch.key, run.context.guard_frame, &failed)) {
+            found.hold = *match;
+            Entry* entry = found.hold.get();
             found.entry = entry;
             point.exact.insert(scratch.key, found.hold, options_.exact_capacity);
             entry->last_used.store(clock_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
@@ -430,12 +429,11 @@ void Engine::miss(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scr
         if (group != nullptr && options_.fail_guards) {
             failed = static_cast<std::uint32_t>(group->entries.size());
         } else if (group != nullptr) {
-            if (Entry* entry = match_symbolic(*group, scratch.key, run.context.guard_frame, &failed)) {
+            if (const EntryRef* match = match_symbolic(*group, scratch.key, run.context.guard_frame, &failed)) {
                 // Another thread was first.
-                for (const EntryRef& candidate : group->entries) {
-                    if (candidate.get() == entry) found.hold = candidate;
-                }
+                found.hold = *match;
                 lock.unlock();
+                Entry* entry = found.hold.get();
                 found.entry = entry;
                 point.exact.insert(scratch.key, found.hold, options_.exact_capacity);
                 if (entry->executable == nullptr) return;

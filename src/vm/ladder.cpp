@@ -147,18 +147,18 @@ void ExactTable::clear() {
     used_ = 0;
 }
 
-Entry* match_symbolic(const SignatureGroup& group, const LiveKey& key, Words<std::int64_t>& scratch,
-                      std::uint32_t* failed) {
+const EntryRef* match_symbolic(const SignatureGroup& group, const LiveKey& key, Words<std::int64_t>& scratch,
+                               std::uint32_t* failed) {
     for (const EntryRef& entry : group.entries) {
         if (entry->executable == nullptr) {
-            if (entry->whole_signature) return entry.get();
+            if (entry->whole_signature) return &entry;
             continue;
         }
         const executable::Executable& executable = *entry->executable;
-        if (executable.guards.empty()) return entry.get();
+        if (executable.guards.empty()) return &entry;
         std::int64_t* frame = scratch.ensure(executable.frame_slots + 1);
         std::memcpy(frame, key.frame.data(), key.frame.size() * sizeof(std::int64_t));
-        if (executable::guards_hold(executable, frame)) return entry.get();
+        if (executable::guards_hold(executable, frame)) return &entry;
         ++*failed;
     }
     return nullptr;

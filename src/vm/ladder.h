@@ -88,9 +88,9 @@ struct ThreadEntryPoint {
     void refresh();
 };
 
-// The entry of the group whose guards hold for the frame; `scratch` is overwritten. Null: none. `failed` counts the
-// entries with code that do not apply.
-Entry* match_symbolic(const SignatureGroup& group, const LiveKey& key, Words<std::int64_t>& scratch,
-                      std::uint32_t* failed);
+// The entry of the group whose guards hold for the frame; `scratch` is overwritten. Null: none; else valid as long as
+// the group is. `failed` counts the entries with code that do not apply.
+const EntryRef* match_symbolic(const SignatureGroup& group, const LiveKey& key, Words<std::int64_t>& scratch,
+                               std::uint32_t* failed);
 
 }  // namespace flexor::vm
