@@ -7,9 +7,9 @@
 #include <new>
 
 #include "runtime/kernels/gemm_pack.h"
-#include "runtime/kernels/half_float.h"
 #include "runtime/thread_pool.h"
 #include "support/check.h"
+#include "types/half.h"
 
 namespace flexor::runtime {
 namespace {
@@ -339,8 +339,8 @@ private:
         if (boolean) return *where ? Real{0} : -std::numeric_limits<Real>::infinity();
         const void* p = where;
         switch (c_.mask_dtype) {
-            case DType::kF16: return float_from_half(*static_cast<const std::uint16_t*>(p));
-            case DType::kBF16: return float_from_bfloat(*static_cast<const std::uint16_t*>(p));
+            case DType::kF16: return types::f32_from_f16(*static_cast<const std::uint16_t*>(p));
+            case DType::kBF16: return types::f32_from_bf16(*static_cast<const std::uint16_t*>(p));
             case DType::kF32: return *static_cast<const float*>(p);
             default: return static_cast<Real>(*static_cast<const double*>(p));
         }

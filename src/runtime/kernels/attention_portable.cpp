@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "runtime/kernels/attention_rows.h"
-#include "runtime/kernels/half_float.h"
+#include "types/half.h"
 
 namespace flexor::runtime {
 namespace {
@@ -19,8 +19,8 @@ Real masked(Real score, const void* mask, std::int64_t i) {
     constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
     if constexpr (Kind == Mask::kBoolean) return static_cast<const std::uint8_t*>(mask)[i] ? score : score - kInfinity;
     if constexpr (Kind == Mask::kAdditive) return score + static_cast<const Real*>(mask)[i];
-    if constexpr (Kind == Mask::kHalf) return score + float_from_half(static_cast<const std::uint16_t*>(mask)[i]);
-    if constexpr (Kind == Mask::kBrain) return score + float_from_bfloat(static_cast<const std::uint16_t*>(mask)[i]);
+    if constexpr (Kind == Mask::kHalf) return score + types::f32_from_f16(static_cast<const std::uint16_t*>(mask)[i]);
+    if constexpr (Kind == Mask::kBrain) return score + types::f32_from_bf16(static_cast<const std::uint16_t*>(mask)[i]);
     return score;
 }
 
@@ -45,7 +45,7 @@ void softmax(const SoftmaxBlock* block) {
             sum += weight;
             if constexpr (Narrow) {
                 static_cast<std::uint16_t*>(b.weights)[r * b.weights_ld + j] =
-                    bfloat_from_float(static_cast<float>(weight));
+                    types::bf16_from_f32(static_cast<float>(weight));
             } else {
                 static_cast<Real*>(b.weights)[r * b.weights_ld + j] = weight;
             }

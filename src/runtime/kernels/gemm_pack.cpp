@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstring>
 
-#include "runtime/kernels/half_float.h"
 #include "support/check.h"
+#include "types/half.h"
 
 namespace flexor::runtime {
 namespace {
@@ -70,12 +70,12 @@ void store_row_from(const Source* sums, std::int64_t n, void* target, std::int64
         case DType::kF64: return store_converted<double>(sums, n, target, stride);
         case DType::kF16:
             for (std::int64_t j = 0; j < n; ++j) {
-                static_cast<std::uint16_t*>(target)[j * stride] = half_from_float(static_cast<float>(sums[j]));
+                static_cast<std::uint16_t*>(target)[j * stride] = types::f16_from_f32(static_cast<float>(sums[j]));
             }
             return;
         case DType::kBF16:
             for (std::int64_t j = 0; j < n; ++j) {
-                static_cast<std::uint16_t*>(target)[j * stride] = bfloat_from_float(static_cast<float>(sums[j]));
+                static_cast<std::uint16_t*>(target)[j * stride] = types::bf16_from_f32(static_cast<float>(sums[j]));
             }
             return;
         case DType::kBool: break;
@@ -150,9 +150,9 @@ void pack_a_rows(const GemmTiles& tiles, const void* source, std::int64_t rs, st
         if (cs == 1 && tiles.to_a_type) {
             for (std::int64_t r = 0; r < rows; ++r) tiles.to_a_type(offset(source, r * rs, size), floats + r * k, k);
         } else if (tiles.dtype == DType::kF16) {
-            widen_rows<float_from_half>(source, rs, cs, rows, k, floats);
+            widen_rows<types::f32_from_f16>(source, rs, cs, rows, k, floats);
         } else {
-            widen_rows<float_from_bfloat>(source, rs, cs, rows, k, floats);
+            widen_rows<types::f32_from_bf16>(source, rs, cs, rows, k, floats);
         }
         return;
     }

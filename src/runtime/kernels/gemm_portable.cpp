@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "runtime/kernels/gemm_tiles.h"
-#include "runtime/kernels/half_float.h"
+#include "types/half.h"
 
 namespace flexor::runtime {
 namespace {
@@ -26,9 +26,9 @@ struct Brain {
 template <typename Accumulator, typename Element>
 Accumulator widen(Element value) {
     if constexpr (std::is_same_v<Element, Half>) {
-        return float_from_half(value.bits);
+        return types::f32_from_f16(value.bits);
     } else if constexpr (std::is_same_v<Element, Brain>) {
-        return float_from_bfloat(value.bits);
+        return types::f32_from_bf16(value.bits);
     } else {
         return static_cast<Accumulator>(value);
     }
@@ -103,11 +103,11 @@ const GemmTiles* portable_gemm_tiles(DType dtype) {
         at(DType::kF32) = table<float, float, float>(DType::kF32, DType::kF32, DType::kF32);
         at(DType::kF64) = table<double, double, double>(DType::kF64, DType::kF64, DType::kF64);
         GemmTiles& half = at(DType::kF16) = table<float, Half, float>(DType::kF16, DType::kF32, DType::kF32);
-        half.to_a_type = widen_all<Half, float_from_half>;
-        half.from_accumulator = narrow_all<half_from_float>;
+        half.to_a_type = widen_all<Half, types::f32_from_f16>;
+        half.from_accumulator = narrow_all<types::f16_from_f32>;
         GemmTiles& brain = at(DType::kBF16) = table<float, Brain, float>(DType::kBF16, DType::kF32, DType::kF32);
-        brain.to_a_type = widen_all<Brain, float_from_bfloat>;
-        brain.from_accumulator = narrow_all<bfloat_from_float>;
+        brain.to_a_type = widen_all<Brain, types::f32_from_bf16>;
+        brain.from_accumulator = narrow_all<types::bf16_from_f32>;
         return all;
     }());
     return dtype == DType::kBool ? nullptr : &tables[static_cast<std::size_t>(dtype)];

@@ -11,8 +11,8 @@
 
 #include "codegen/cpu_llvm/attention_rows.h"
 #include "codegen/cpu_llvm/gemm_tiles.h"
-#include "runtime/kernels/half_float.h"
 #include "runtime/thread_pool.h"
+#include "types/half.h"
 
 namespace flexor::runtime {
 namespace {
@@ -23,8 +23,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 double get(DType dtype, const void* data, std::int64_t i) {
     switch (dtype) {
         case DType::kBool: return static_cast<const std::uint8_t*>(data)[i];
-        case DType::kF16: return float_from_half(static_cast<const std::uint16_t*>(data)[i]);
-        case DType::kBF16: return float_from_bfloat(static_cast<const std::uint16_t*>(data)[i]);
+        case DType::kF16: return types::f32_from_f16(static_cast<const std::uint16_t*>(data)[i]);
+        case DType::kBF16: return types::f32_from_bf16(static_cast<const std::uint16_t*>(data)[i]);
         case DType::kF32: return static_cast<const float*>(data)[i];
         default: return static_cast<const double*>(data)[i];
     }
@@ -33,8 +33,10 @@ double get(DType dtype, const void* data, std::int64_t i) {
 void put(DType dtype, void* data, std::int64_t i, double value) {
     switch (dtype) {
         case DType::kBool: static_cast<std::uint8_t*>(data)[i] = value != 0; return;
-        case DType::kF16: static_cast<std::uint16_t*>(data)[i] = half_from_float(static_cast<float>(value)); return;
-        case DType::kBF16: static_cast<std::uint16_t*>(data)[i] = bfloat_from_float(static_cast<float>(value)); return;
+        case DType::kF16: static_cast<std::uint16_t*>(data)[i] = types::f16_from_f32(static_cast<float>(value)); return;
+        case DType::kBF16:
+            static_cast<std::uint16_t*>(data)[i] = types::bf16_from_f32(static_cast<float>(value));
+            return;
         case DType::kF32: static_cast<float*>(data)[i] = static_cast<float>(value); return;
         default: static_cast<double*>(data)[i] = value; return;
     }

@@ -92,6 +92,20 @@ TEST(Half, EveryF16RoundTripsAndAgreesWithTheCompiler) {
     }
 }
 
+TEST(Half, TiesGoToTheEvenNeighbour) {
+    for (std::uint32_t bits = 0; bits + 1 < 0x10000; ++bits) {
+        if ((bits & 0x7FFF) >= 0x7BFF) continue;  // no finite neighbour
+        const double low = f32_from_f16(static_cast<std::uint16_t>(bits));
+        const double high = f32_from_f16(static_cast<std::uint16_t>(bits + 1));
+        const std::uint32_t even = (bits & 1) != 0 ? bits + 1 : bits;
+        ASSERT_EQ(f16_from_f32(static_cast<float>((low + high) / 2)), even);
+    }
+    EXPECT_EQ(f16_from_f32(65519.f), 0x7BFF);
+    EXPECT_EQ(f16_from_f32(65520.f), 0x7C00);
+    EXPECT_EQ(bf16_from_f32(1.00390625f), 0x3F80);
+    EXPECT_EQ(bf16_from_f32(1.01171875f), 0x3F82);
+}
+
 TEST(Half, RoundsToNearestEven) {
     std::uint64_t state = 12345;
     for (int i = 0; i < 200000; ++i) {
