@@ -1,6 +1,5 @@
 // ops: the registry.
 #include <algorithm>
-#include <numeric>
 
 #include "commands.h"
 #include "faults.h"
@@ -66,44 +65,17 @@ void write_op(JsonWriter& json, const OpInfo& op) {
     json.key("torch").string(op.torch).key("numpy").string(op.numpy).key("onnx").string(op.onnx).end_object();
 }
 
-std::size_t edit_distance(const std::string& a, const std::string& b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        std::size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (std::size_t j = 0; j < b.size(); ++j) {
-            const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-        }
-    }
-    return row.back();
-}
-
-Diagnostic unknown_op(const std::string& name, const std::vector<OpInfo>& ops) {
-    std::string near;
-    for (const OpInfo& op : ops) {
-        const bool close =
-            edit_distance(op.name, name) <= 2 || (name.size() > 2 && op.name.find(name) != std::string::npos);
-        if (close) near += (near.empty() ? "" : ", ") + op.name;
-    }
-    Diagnostic diagnostic = fault(Fault::kUnknownOp).op(name);
-    return near.empty() ? diagnostic.hint("flexor ops lists all") : diagnostic.hint("did you mean " + near + "?");
-}
-
 }  // namespace
 
 Status ops_command(const Options& options) {
-    const std::vector<OpInfo> ops = list_ops();
     JsonWriter json;
     if (!options.file.empty()) {
-        OpInfo op;
-        if (!find_op_info(options.file, &op)) return unknown_op(options.file, ops);
+        CLI_ASSIGN(const OpInfo op, find_op_info(options.file));
         write_op(json, op);
         emit(options, description(op), json);
         return {};
     }
+    const std::vector<OpInfo> ops = list_ops();
     std::size_t width = 0;
     for (const OpInfo& op : ops) width = std::max(width, op.name.size());
     std::string text;

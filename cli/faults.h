@@ -8,7 +8,6 @@
 namespace flexor::cli {
 
 enum class Fault : std::uint16_t {
-    kUnknownOp = 108,
     kUnknownName = 112,
     kFileNotReadable = 201,
     kFileTruncated = 203,

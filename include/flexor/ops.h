@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "flexor/dtype.h"
+#include "flexor/error.h"
 #include "flexor/export.h"
 
 namespace flexor {
@@ -23,7 +24,7 @@ struct AttributeInfo {
 
 struct OpInfo {
     std::string name;
-    std::string family;  // fusion class: "map", "reduce", "view", ...
+    std::string family;  // how it is lowered: "map", "reduce", "view", ...
     std::string summary;
     std::vector<std::string> constraints;  // texts of C1, C2, ...
     std::vector<OperandInfo> operands;
@@ -34,6 +35,6 @@ struct OpInfo {
 };
 
 FLEXOR_API std::vector<OpInfo> list_ops();
-FLEXOR_API bool find_op_info(std::string_view name, OpInfo* info);
+FLEXOR_API Expected<OpInfo> find_op_info(std::string_view name);  // UnknownOp hints at the nearest name
 
 }  // namespace flexor

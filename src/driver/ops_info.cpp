@@ -1,6 +1,7 @@
 // The public listing of the op registry.
 #include "flexor/ops.h"
 #include "ops/op_def.h"
+#include "support/diagnostic.h"
 
 namespace flexor {
 
@@ -71,11 +72,14 @@ std::vector<OpInfo> list_ops() {
     return out;
 }
 
-bool find_op_info(std::string_view name, OpInfo* info) {
+Expected<OpInfo> find_op_info(std::string_view name) {
     const ops::OpDef* op = ops::find_op(name);
-    if (op == nullptr) return false;
-    *info = describe(*op);
-    return true;
+    if (op != nullptr) return describe(*op);
+    Diagnostic diagnostic(DiagnosticId::kUnknownOp);
+    diagnostic.op(std::string(name));
+    const std::string_view nearest = ops::nearest_op_name(name);
+    if (!nearest.empty()) diagnostic.hint("did you mean '" + std::string(nearest) + "'?");
+    return diagnostic;
 }
 
 }  // namespace flexor

@@ -77,4 +77,4 @@ def test_ops_lists_and_describes_the_registry(flexor):
     softmax = flexor.json("ops", "softmax")
     assert softmax == ops[names.index("softmax")]
     assert "constraints" in flexor.ok("ops", "matmul").out
-    assert "softmax" in flexor.refused("E0108", "ops", "sofmax").err
+    assert "did you mean 'softmax'?" in flexor.refused("E0108", "ops", "sofmax").err
