@@ -158,28 +158,35 @@ std::string to_string(const Constant& constant) {
     return std::visit(Speller{}, constant);
 }
 
-std::string to_string(const Module& module, const ParamDecl& param) {
-    std::string text = spell_name(param.name) + ": ";
+std::string tensor_text(std::optional<DType> dtype, const std::optional<std::vector<std::string>>& dims) {
+    std::string text(dtype ? dtype_name(*dtype) : std::string_view("any"));
+    return text + "[" + (dims ? support::join(*dims, ", ") : "...") + "]";
+}
+
+std::string type_text(const Module& module, const ParamDecl& param) {
+    std::string text;
     switch (param.kind) {
-        case ParamKind::kInt: text += "int"; break;
-        case ParamKind::kFloat: text += "float"; break;
-        case ParamKind::kBool: text += "bool"; break;
-        case ParamKind::kString: text += "str"; break;
-        case ParamKind::kAny: text += "any"; break;
+        case ParamKind::kInt: text = "int"; break;
+        case ParamKind::kFloat: text = "float"; break;
+        case ParamKind::kBool: text = "bool"; break;
+        case ParamKind::kString: text = "str"; break;
+        case ParamKind::kAny: text = "any"; break;
         case ParamKind::kTensor: {
-            text += param.any_dtype ? "any" : dtype_name(param.dtype);
-            text += "[";
-            if (param.any_rank) text += "...";
-            for (std::size_t i = 0; !param.any_rank && i < param.dims.size(); ++i) {
-                if (i > 0) text += ", ";
-                if (i < param.frozen.size() && param.frozen[i]) text += "FROZEN ";
-                text += param.dims[i].to_string(symbol_names(module));
+            std::optional<std::vector<std::string>> dims;
+            if (!param.any_rank) dims.emplace();
+            for (std::size_t i = 0; dims && i < param.dims.size(); ++i) {
+                const bool frozen = i < param.frozen.size() && param.frozen[i];
+                dims->push_back((frozen ? "FROZEN " : "") + param.dims[i].to_string(symbol_names(module)));
             }
-            text += "]";
+            text = tensor_text(param.any_dtype ? std::nullopt : std::optional(param.dtype), dims);
             break;
         }
     }
     return param.optional ? text + "?" : text;
+}
+
+std::string to_string(const Module& module, const ParamDecl& param) {
+    return spell_name(param.name) + ": " + type_text(module, param);
 }
 
 std::string to_string(const Module& module, const Function& function, std::int32_t pc) {

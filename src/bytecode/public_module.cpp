@@ -107,22 +107,16 @@ ArgumentInfo argument_info(const bytecode::Module& module, const types::ShapeEnv
 
 std::string ArgumentInfo::to_string() const {
     std::string text = name.empty() ? "" : name + ": ";
-    if (kind == "tensor") {
-        text += dtype ? dtype_name(*dtype) : std::string_view("any");
-        text += "[";
-        if (any_rank) text += "...";
-        for (std::size_t i = 0; i < dims.size(); ++i) {
-            const DimInfo& dim = dims[i];
-            if (i > 0) text += ", ";
-            if (dim.frozen) text += "FROZEN ";
-            text += dim.text;
-            if (!dim.is_constant() && (dim.lo > 0 || dim.hi < kUnboundedDim))
-                text += " in " + range_text(dim.lo, dim.hi);
-        }
-        text += "]";
-    } else {
-        text += kind;
+    if (kind != "tensor") return text + kind + (optional ? "?" : "");
+    std::optional<std::vector<std::string>> spelt;
+    if (!any_rank) spelt.emplace();
+    for (std::size_t i = 0; spelt && i < dims.size(); ++i) {
+        const DimInfo& dim = dims[i];
+        std::string& one = spelt->emplace_back(dim.frozen ? "FROZEN " : "");
+        one += dim.text;
+        if (!dim.is_constant() && (dim.lo > 0 || dim.hi < kUnboundedDim)) one += " in " + range_text(dim.lo, dim.hi);
     }
+    text += bytecode::tensor_text(dtype, spelt);
     return optional ? text + "?" : text;
 }
 

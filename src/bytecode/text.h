@@ -28,8 +28,10 @@
 //  T1  assemble(disassemble(m)) is the same program as m, for every verified m (weights up to weight_bytes).
 //  T2  A refusal names file and line.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bytecode/module.h"
 #include "support/expected.h"
@@ -53,8 +55,11 @@ struct DisassembleOptions {
 std::string disassemble(const Module& module, DisassembleOptions options = {});
 // One instruction without its pc: "CALL_OP reduce_sum 1 axes=[-1], keepdim=false". Targets are spelt L<pc>.
 std::string to_string(const Module& module, const Function& function, std::int32_t pc);
-// "x: f32[B, FROZEN S]?"
+// "x: f32[B, FROZEN S]?", and the part behind the name.
 std::string to_string(const Module& module, const ParamDecl& param);
+std::string type_text(const Module& module, const ParamDecl& param);
+// "f32[B, S]", "any[...]": no dtype is any, no dims are any rank.
+std::string tensor_text(std::optional<DType> dtype, const std::optional<std::vector<std::string>>& dims);
 std::string to_string(const Constant& constant);
 
 }  // namespace flexor::bytecode

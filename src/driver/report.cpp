@@ -4,6 +4,7 @@
 #include <cstring>
 #include <set>
 
+#include "bytecode/text.h"
 #include "executable/executable.h"
 #include "loopir/loopir.h"
 #include "support/diagnostic.h"
@@ -18,18 +19,6 @@ namespace {
 std::string padded(std::string text, std::size_t width) {
     if (text.size() < width) text.append(width - text.size(), ' ');
     return text;
-}
-
-std::string param_text(const bytecode::Module& module, const bytecode::ParamDecl& param) {
-    if (param.kind != bytecode::ParamKind::kTensor) return param.name;
-    std::string out = param.name + ": " + (param.any_dtype ? "any" : std::string(dtype_name(param.dtype))) + "[";
-    if (param.any_rank) return out + "...]";
-    for (std::size_t i = 0; i < param.dims.size(); ++i) {
-        if (i > 0) out += ",";
-        if (i < param.frozen.size() && param.frozen[i]) out += "FROZEN ";
-        out += param.dims[i].to_string([&](types::SymbolId id) { return module.symbols[id].name; });
-    }
-    return out + (param.optional ? "]?" : "]");
 }
 
 std::string indent(const std::string& text, const std::string& by) {
@@ -84,9 +73,9 @@ std::string explain_text(const bytecode::Module& module, std::int32_t function, 
         out += padded(std::string(name), 14) + text + "\n";
     };
     step("load", "function " + f.name + "(" +
-                     support::join(f.params, ", ", [&](const auto& p) { return param_text(module, p); }) + "), " +
-                     std::to_string(f.code.size()) + " instructions, " + std::to_string(f.sites.size()) + " ops, " +
-                     std::to_string(module.weights.size()) + " weights");
+                     support::join(f.params, ", ", [&](const auto& p) { return bytecode::to_string(module, p); }) +
+                     "), " + std::to_string(f.code.size()) + " instructions, " + std::to_string(f.sites.size()) +
+                     " ops, " + std::to_string(module.weights.size()) + " weights");
     step("arguments", support::join(arguments, ", ", [](const Value& v) { return v.describe(); }));
     for (const vm::Trace::Line& line : trace.lines) step(line.phase, line.text);
 

@@ -1,5 +1,6 @@
 #include "vm/arguments.h"
 
+#include "bytecode/text.h"
 #include "support/diagnostic.h"
 
 namespace flexor::vm {
@@ -22,29 +23,6 @@ std::optional<std::int64_t> SymbolValues::evaluate(const types::Dim& dim) const 
 }
 
 namespace {
-
-std::string declared_text(const Module& module, const ParamDecl& param) {
-    switch (param.kind) {
-        case ParamKind::kInt: return "int";
-        case ParamKind::kFloat: return "float";
-        case ParamKind::kBool: return "bool";
-        case ParamKind::kString: return "string";
-        case ParamKind::kAny: return "any";
-        case ParamKind::kTensor: break;
-    }
-    std::string out = param.any_dtype ? "any" : std::string(dtype_name(param.dtype));
-    out += "[";
-    if (param.any_rank) {
-        out += "...";
-    } else {
-        for (std::size_t i = 0; i < param.dims.size(); ++i) {
-            if (i > 0) out += ",";
-            out += param.dims[i].to_string([&](types::SymbolId id) { return module.symbols[id].name; });
-        }
-    }
-    out += "]";
-    return param.optional ? out + "?" : out;
-}
 
 class ArgumentCheck {
 public:
@@ -73,7 +51,7 @@ private:
             .function(function_.name)
             .operand(param.name)
             .found(std::move(found))
-            .expected(declared_text(module_, param));
+            .expected(bytecode::type_text(module_, param));
     }
 
     Expected<void> check(const ParamDecl& param, const Value& value) {

@@ -46,6 +46,17 @@ TEST(Text, PrintsWithPcsAndWithoutPositions) {
               "     4  RETURN       1\n");
 }
 
+TEST(Text, SpellsTypesOfParametersAsItReadsThem) {
+    const Expected<Module> module = assemble(
+        ".func main(x: f32[N, FROZEN S]?, y: any[...], name: str, n: int?) -> 1\n LOAD_LOCAL x\n RETURN 1\n", "t");
+    ASSERT_TRUE(module.has_value());
+    const auto& params = module->functions[0].params;
+    EXPECT_EQ(type_text(*module, params[0]), "f32[N, FROZEN S]?");
+    EXPECT_EQ(type_text(*module, params[1]), "any[...]");
+    EXPECT_EQ(type_text(*module, params[2]), "str");
+    EXPECT_EQ(to_string(*module, params[3]), "n: int?");
+}
+
 TEST(Text, LeavesOutDefaultsOfVerifiedModulesAndLargeWeights) {
     Expected<Module> module = assemble(
         ".weight w f32[2048] = normal(1)\n"
