@@ -9,32 +9,16 @@
 #include "loopir/loopir.h"
 #include "runtime/kernels/gemm.h"
 #include "types/half.h"
+#include "unit/codegen/compiled.h"
+#include "unit/loopir/kernels.h"
 
 namespace flexor::codegen::cpu_llvm {
 namespace {
 
 using loopir::Kernel;
+using loopir::testing::verified;
+using testing::compiled;
 using Params = std::vector<std::int64_t>;
-
-Kernel parsed(const std::string& text) {
-    auto kernel = loopir::parse(text);
-    if (!kernel) {
-        ADD_FAILURE() << kernel.error().to_string() << "\n" << text;
-        return {};
-    }
-    if (auto status = loopir::verify(*kernel); !status) ADD_FAILURE() << status.error().to_string() << "\n" << text;
-    return std::move(kernel).value();
-}
-
-runtime::KernelRef compiled(const Kernel& kernel) {
-    const Kernel* list[] = {&kernel};
-    auto result = compile_kernels(list);
-    if (!result) {
-        ADD_FAILURE() << result.error().to_string();
-        return nullptr;
-    }
-    return result->handles[0];
-}
 
 // f32 or bf16 elements, kept as the bytes the kernel sees.
 struct Memory {
@@ -93,7 +77,7 @@ void agree(const Kernel& kernel, const runtime::KernelRef& handle, std::vector<M
 constexpr std::int64_t kSizes[] = {0, 1, 2, 15, 17, 50};
 
 TEST(LibraryKernels, ContractionStoresSums) {
-    Kernel kernel = parsed(R"(
+    Kernel kernel = verified(R"(
 kernel plain(%0 a: in f32, %1 b: in f32, %2: out bf16) params 4
 contraction batch 1 m p0 n p1 k p2 accumulate f32
   a %0 : f32 [p3] row p2 col 1
@@ -135,7 +119,7 @@ contraction batch 2 m p0 n p1 k p2 accumulate f32
 )";
 
 TEST(LibraryKernels, EpilogueComputes) {
-    Kernel kernel = parsed(kLinear);
+    Kernel kernel = verified(kLinear);
     auto handle = compiled(kernel);
     std::mt19937 random(2);
     for (std::int64_t m : kSizes)
@@ -156,7 +140,7 @@ TEST(LibraryKernels, EpilogueOverAConstantNumberOfColumns) {
         for (const char* op : {"tanh", "neg"}) {
             std::string one = text;
             one.replace(one.find("tanh"), 4, op);
-            Kernel kernel = parsed(one);
+            Kernel kernel = verified(one);
             auto handle = compiled(kernel);
             std::mt19937 random(6);
             for (std::int64_t m : {1, 2, 9}) {
@@ -172,7 +156,7 @@ TEST(LibraryKernels, EpilogueOverAConstantNumberOfColumns) {
 }
 
 TEST(LibraryKernels, PackedWeightGivesTheSame) {
-    Kernel kernel = parsed(kLinear), packed = parsed(kLinear);
+    Kernel kernel = verified(kLinear), packed = verified(kLinear);
     packed.contraction->b.packed = true;
     auto handle = compiled(kernel), packed_handle = compiled(packed);
     std::mt19937 random(3);
@@ -237,7 +221,7 @@ contraction batch 1 m p0 n p1 k p2 accumulate f32
 }
 
 TEST(LibraryKernels, AttentionWithMaskLengthsAndDefaultScale) {
-    Kernel kernel = parsed(R"(
+    Kernel kernel = verified(R"(
 kernel attend(%0: in f32, %1: in f32, %2: in f32, %3: out f32, %4: in f32, %5: in i64) params 9
 attention f32 batch p0 heads p1 kv_heads p2 q_len p3 kv_len p4 head_dim p5 value_dim p6 scale v0
   q %0 [p7, 80, 8, 1]
@@ -272,7 +256,7 @@ attention f32 batch p0 heads p1 kv_heads p2 q_len p3 kv_len p4 head_dim p5 value
 }
 
 TEST(LibraryKernels, RefusesWhatTheTilesCannotDo) {
-    Kernel kernel = parsed(kLinear);
+    Kernel kernel = verified(kLinear);
     kernel.contraction->b_dtype = DType::kBF16;
     const Kernel* list[] = {&kernel};
     auto result = compile_kernels(list);

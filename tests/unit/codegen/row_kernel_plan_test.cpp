@@ -2,19 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "loopir/loopir.h"
+#include "unit/loopir/kernels.h"
 
 namespace flexor::codegen::cpu_llvm {
 namespace {
 
-loopir::Body body_of(const std::string& rest) {
-    auto kernel = loopir::parse("kernel k" + rest);
-    if (!kernel) {
-        ADD_FAILURE() << kernel.error().to_string();
-        return {};
-    }
-    return kernel->body;
-}
+loopir::Body body_of(const std::string& rest) { return loopir::testing::kernel_from("kernel k" + rest).body; }
 
 RowPlan plan(const std::string& rest) { return plan_rows(body_of(rest), PlanOptions{}); }
 

@@ -15,32 +15,16 @@
 #include "loopir/loopir.h"
 #include "runtime/thread_pool.h"
 #include "types/half.h"
+#include "unit/codegen/compiled.h"
+#include "unit/loopir/kernels.h"
 
 namespace flexor::codegen::cpu_llvm {
 namespace {
 
 using loopir::Kernel;
+using loopir::testing::verified;
+using testing::compiled;
 using Params = std::vector<std::int64_t>;
-
-Kernel parsed(const std::string& text) {
-    auto kernel = loopir::parse(text);
-    if (!kernel) {
-        ADD_FAILURE() << kernel.error().to_string() << "\n" << text;
-        return {};
-    }
-    if (auto status = loopir::verify(*kernel); !status) ADD_FAILURE() << status.error().to_string() << "\n" << text;
-    return std::move(kernel).value();
-}
-
-runtime::KernelRef compiled(const Kernel& kernel) {
-    const Kernel* list[] = {&kernel};
-    auto result = compile_kernels(list);
-    if (!result) {
-        ADD_FAILURE() << kernel.name << ": " << result.error().to_string();
-        return nullptr;
-    }
-    return result->handles[0];
-}
 
 // Memory of one buffer with guard bytes around it.
 struct Buffer {
@@ -215,7 +199,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 }
 
 TEST(RowKernel, AddReluSumAtEverySize) {
-    Kernel kernel = parsed(kAddReluSum);
+    Kernel kernel = verified(kAddReluSum);
     auto handle = compiled(kernel);
     for (std::int64_t rows : {0, 1, 3, 40})
         for (std::int64_t n : kSizes)
@@ -224,7 +208,7 @@ TEST(RowKernel, AddReluSumAtEverySize) {
 }
 
 TEST(RowKernel, ChainOfNormalisationGeluAndSoftmax) {
-    Kernel kernel = parsed(kChain), fixed = parsed(replaced(kChain, "row [p1]", "row [768]"));
+    Kernel kernel = verified(kChain), fixed = verified(replaced(kChain, "row [p1]", "row [768]"));
     auto handle = compiled(kernel), fixed_handle = compiled(fixed);
     for (std::int64_t rows : {1, 5, 37}) {
         for (std::int64_t n : kSizes) {
@@ -239,7 +223,7 @@ TEST(RowKernel, ChainOfNormalisationGeluAndSoftmax) {
 
 TEST(RowKernel, SoftmaxInHalves) {
     for (const char* d : {"bf16", "f16"}) {
-        Kernel kernel = parsed(replaced(R"(
+        Kernel kernel = verified(replaced(R"(
 kernel softmax(%0: in HALF, %1: out HALF) params 3
 row parallel [p0] row [p1]
   v0 = load %0 + p2 [p1, 1] : HALF
@@ -254,14 +238,14 @@ row parallel [p0] row [p1]
   v7 = cast v6 : HALF
   s2 = store %1 [p1, 1] v7
 )",
-                                        "HALF", d));
+                                          "HALF", d));
         auto handle = compiled(kernel);
         for (std::int64_t n : kSizes) agree(handle, kernel, random_buffers(kernel, {4 * n + 5, 4 * n}), {4, n, 5});
     }
 }
 
 TEST(RowKernel, SoftmaxKeepsNotFinite) {
-    Kernel kernel = parsed(R"(
+    Kernel kernel = verified(R"(
 kernel softmax(%0: in f32, %1: out f32) params 2
 row parallel [p0] row [p1]
   v0 = load %0 [p1, 1] : f32
@@ -287,7 +271,7 @@ row parallel [p0] row [p1]
 }
 
 TEST(RowKernel, DivisionByARowValueAtTheExtremes) {
-    Kernel kernel = parsed(R"(
+    Kernel kernel = verified(R"(
 kernel divide(%0: in f32, %1: in f32, %2: out f32) params 2
 row parallel [p0] row [p1]
   v0 = load %0 [0, 1] : f32
@@ -308,7 +292,7 @@ row parallel [p0] row [p1]
 }
 
 TEST(RowKernel, ElementwiseOnAnyLayout) {
-    Kernel kernel = parsed(R"(
+    Kernel kernel = verified(R"(
 kernel gelu(%0: in f32, %1: in f32, %2: out f32) params 12
 row parallel [p0, p1] row [p2]
   v0 = load %0 + p3 [p4, p5, p6] : f32
@@ -339,7 +323,7 @@ row parallel [p0, p1] row [p2]
 }
 
 TEST(RowKernel, TransposedVectorDimAndInPlace) {
-    Kernel kernel = parsed(R"(
+    Kernel kernel = verified(R"(
 kernel transposed(%0: inout f32) params 2
 row parallel [p0, p1] row []
   v0 = load %0 [1, p0] : f32
@@ -350,7 +334,7 @@ row parallel [p0, p1] row []
     auto handle = compiled(kernel);
     for (std::int64_t a : kSizes)
         for (std::int64_t b : {1, 5, 40}) agree(handle, kernel, random_buffers(kernel, {a * b}), {a, b});
-    Kernel softmax = parsed(R"(
+    Kernel softmax = verified(R"(
 kernel in_place(%0: inout f32) params 2
 row parallel [p0] row [p1]
   v0 = load %0 [p1, 1] : f32
@@ -365,7 +349,7 @@ row parallel [p0] row [p1]
 }
 
 TEST(RowKernel, ColumnReductions) {
-    Kernel kernel = parsed(R"(
+    Kernel kernel = verified(R"(
 kernel columns(%0: in f32, %1: out f32, %2: out f32, %3: out i64) params 2
 row parallel [p1] row [p0]
   v0 = load %0 [1, p1] : f32
@@ -388,7 +372,7 @@ row parallel [p1] row [p0]
         for (std::int64_t columns : kSizes)
             agree(handle, kernel, random_buffers(kernel, {rows * columns, columns, columns, columns}), {rows, columns},
                   4);
-    Kernel softmax = parsed(R"(
+    Kernel softmax = verified(R"(
 kernel column_softmax(%0: in f32, %1: out f32) params 2
 row parallel [p1] row [p0]
   v0 = load %0 [1, p1] : f32
@@ -409,7 +393,7 @@ row parallel [p1] row [p0]
 
 TEST(RowKernel, EveryCombineAndDtype) {
     for (const char* d : {"f32", "f64", "i64", "i32", "i8", "u8"}) {
-        Kernel kernel = parsed(replaced(R"(
+        Kernel kernel = verified(replaced(R"(
 kernel combine(%0: in TT, %1: out TT, %2: out TT, %3: out TT, %4: out TT, %5: out i64, %6: out i64, %7: out bool, %8: out bool) params 2
 row parallel [p0] row [p1]
   v0 = load %0 [p1, 1] : TT
@@ -439,7 +423,7 @@ row parallel [p0] row [p1]
   s14 = store per_row %7 [1, 0] v8
   s15 = store per_row %8 [1, 0] v9
 )",
-                                        "TT", d));
+                                          "TT", d));
         auto handle = compiled(kernel);
         for (std::int64_t n : kSizes) {
             if (n > 100) continue;
@@ -459,7 +443,7 @@ row parallel [p0] row [p1]
 }
 
 TEST(RowKernel, FullReductionsAreCutInParts) {
-    Kernel kernel = parsed(R"(
+    Kernel kernel = verified(R"(
 kernel full(%0: in f32, %1: out f32, %2: out i64, %3: out f32) params 4
 row parallel [] row [p0, p1, p2]
   v0 = load %0 [p3, p2, 1] : f32
@@ -504,7 +488,7 @@ row parallel [] row [p0, p1, p2]
 }
 
 TEST(RowKernel, LongSumsStayAccurate) {
-    Kernel kernel = parsed(R"(
+    Kernel kernel = verified(R"(
 kernel total(%0: in f32, %1: out f32) params 1
 row parallel [1] row [p0]
   v0 = load %0 [0, 1] : f32
@@ -522,7 +506,7 @@ row parallel [1] row [p0]
     handle->launch({pointers, params.data(), nullptr, &fault});
     EXPECT_NEAR(buffers[1].as<float>()[0], 0.1f * static_cast<double>(n), 1.0);
     // The same over columns, and with a body long enough for one copy.
-    Kernel columns = parsed(R"(
+    Kernel columns = verified(R"(
 kernel columns(%0: in f32, %1: out f32, %2: out f32) params 1
 row parallel [8] row [p0]
   v0 = load %0 [1, 8] : f32
@@ -543,7 +527,7 @@ row parallel [8] row [p0]
         EXPECT_NEAR(more[1].as<float>()[i], 0.1f * static_cast<double>(rows), 1.5);
         EXPECT_NEAR(more[2].as<float>()[i], std::sin(0.1f) * static_cast<double>(rows), 1.5);
     }
-    Kernel sines = parsed(R"(
+    Kernel sines = verified(R"(
 kernel sines(%0: in f32, %1: out f32) params 2
 row parallel [p1] row [p0]
   v0 = load %0 [0, 1] : f32
@@ -558,7 +542,7 @@ row parallel [p1] row [p0]
 }
 
 TEST(RowKernel, MultiDimRowsWithBroadcastAndIndex) {
-    Kernel kernel = parsed(R"(
+    Kernel kernel = verified(R"(
 kernel norm(%0: in f32, %1: in f32, %2: out f32) params 5
 row parallel [p0] row [p1, p2]
   v0 = load %0 [p3, p2, 1] : f32
@@ -581,7 +565,7 @@ row parallel [p0] row [p1, p2]
 }
 
 TEST(RowKernel, GathersMasksAndFaults) {
-    Kernel kernel = parsed(R"(
+    Kernel kernel = verified(R"(
 kernel gather(%0 table: in f32, %1 index: in i64, %2 mask: in bool, %3 out: out f32) params 3
 row parallel [p0] row [p1]
   v0 = load %1 [1, 0] : i64
@@ -603,7 +587,7 @@ row parallel [p0] row [p1]
         EXPECT_EQ(agree(handle, kernel, buffers, {20, n, 11}), n > 0);
     }
     for (const char* d : {"f32", "i64", "bf16", "bool", "u8"}) {
-        Kernel lanes = parsed(replaced(R"(
+        Kernel lanes = verified(replaced(R"(
 kernel lanes(%0 table: in TT, %1 index: in i32, %2 mask: in bool, %3 out: out TT) params 3
 row parallel [p0] row [p1]
   v0 = load %1 [p1, 1] : i32
@@ -611,7 +595,7 @@ row parallel [p0] row [p1]
   v2 = load %0 [p2, 0] gather v0 * 1 of p2 mask v1 : TT
   s0 = store %3 [p1, 1] mask v1 v2
 )",
-                                       "TT", d));
+                                         "TT", d));
         auto lanes_handle = compiled(lanes);
         for (std::int64_t n : kSizes) {
             auto buffers = random_buffers(lanes, {3 * 13, 3 * n, n, 3 * n});
@@ -629,7 +613,7 @@ row parallel [p0] row [p1]
 
 TEST(RowKernel, ScatterAndStridedStores) {
     for (const char* d : {"f32", "f64", "i8", "bf16"}) {
-        Kernel kernel = parsed(replaced(R"(
+        Kernel kernel = verified(replaced(R"(
 kernel scatter(%0: in TT, %1: in i64, %2: out TT, %3: out TT) params 2
 row parallel [] row [p0]
   v0 = load %0 [1] : TT
@@ -637,7 +621,7 @@ row parallel [] row [p0]
   s0 = store %2 [0] gather v1 * 1 of p1 v0
   s1 = store %3 [3] v0
 )",
-                                        "TT", d));
+                                          "TT", d));
         auto handle = compiled(kernel);
         for (std::int64_t n : kSizes) {
             auto buffers = random_buffers(kernel, {n, n, n, 3 * n});
@@ -652,7 +636,7 @@ row parallel [] row [p0]
 }
 
 TEST(RowKernel, IntegerDivisionFaultsOnlyInLiveLanes) {
-    Kernel kernel = parsed(R"(
+    Kernel kernel = verified(R"(
 kernel divide(%0: in i32, %1: in i32, %2: out i32, %3: out i32) params 1
 row parallel [] row [p0]
   v0 = load %0 [1] : i32
@@ -674,7 +658,7 @@ row parallel [] row [p0]
 }
 
 TEST(RowKernel, ParametersConstantsAndScalars) {
-    Kernel kernel = parsed(R"(
+    Kernel kernel = verified(R"(
 kernel fill(%0: out f32, %1: out bf16, %2: out i64) params 4
 row parallel [] row [p0]
   v0 = param p1 : f32
@@ -692,7 +676,7 @@ row parallel [] row [p0]
     auto handle = compiled(kernel);
     for (std::int64_t n : kSizes)
         agree(handle, kernel, random_buffers(kernel, {n, n, n}), {n, std::bit_cast<std::int64_t>(2.5), -3, 1000});
-    Kernel scalar = parsed(R"(
+    Kernel scalar = verified(R"(
 kernel scalar(%0: in f64, %1: out f32) params 0
 row parallel [] row []
   v0 = load %0 [] : f64
@@ -706,7 +690,7 @@ row parallel [] row []
 }
 
 TEST(RowKernel, EqualKernelsShareCodeAndObjectsReload) {
-    Kernel a = parsed(kAddReluSum), b = parsed(kAddReluSum), c = parsed(kChain);
+    Kernel a = verified(kAddReluSum), b = verified(kAddReluSum), c = verified(kChain);
     b.name = "other";
     const Kernel* list[] = {&a, &b, &c};
     auto result = compile_kernels(list);
@@ -736,7 +720,7 @@ TEST(RowKernel, PrintsSpeed) {
                                      {replaced(kAddReluSum, "row [p1]", "row [768]"), "add_relu_sum 768"},
                                      {std::string(kChain), "chain"},
                                      {replaced(kChain, "row [p1]", "row [768]"), "chain 768"}}) {
-        Kernel kernel = parsed(text);
+        Kernel kernel = verified(text);
         double compile = 1e9;
         runtime::KernelRef handle;
         for (int i = 0; i < 5; ++i) {
