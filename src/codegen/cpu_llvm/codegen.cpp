@@ -5,8 +5,7 @@
 namespace flexor::codegen {
 
 Expected<std::vector<runtime::KernelRef>> compile_kernels(std::span<const loopir::Kernel* const> kernels) {
-    FLEXOR_ASSIGN(cpu_llvm::CompiledKernels compiled, cpu_llvm::compile_kernels(kernels));
-    return std::move(compiled.handles);
+    return cpu_llvm::compile_kernels(kernels);
 }
 
 }  // namespace flexor::codegen

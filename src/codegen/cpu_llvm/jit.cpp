@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -93,17 +92,6 @@ public:
         return *linker;
     }
 
-    void define(const char* name, void* address) {
-        std::lock_guard lock(mutex_);
-        auto [position, fresh] = externals_.emplace(name, address);
-        FLEXOR_CHECK(fresh || position->second == address);
-    }
-
-    bool knows(const std::string& name) {
-        std::lock_guard lock(mutex_);
-        return externals_.contains(name);
-    }
-
     LLVMOrcJITDylibRef acquire() {
         std::lock_guard lock(mutex_);
         if (!free_.empty()) {
@@ -112,10 +100,7 @@ public:
             return dylib;
         }
         std::string name = "object" + std::to_string(count_++);
-        LLVMOrcJITDylibRef dylib = LLVMOrcExecutionSessionCreateBareJITDylib(session_, name.c_str());
-        LLVMOrcDefinitionGeneratorRef generator = LLVMOrcCreateCustomCAPIDefinitionGenerator(generate, this, nullptr);
-        LLVMOrcJITDylibAddGenerator(dylib, generator);
-        return dylib;
+        return LLVMOrcExecutionSessionCreateBareJITDylib(session_, name.c_str());
     }
 
     // Only for a JITDylib whose objects were all removed.
@@ -139,32 +124,7 @@ private:
         LLVMOrcExecutionSessionSetErrorReporter(session_, report_session_error, nullptr);
     }
 
-    // Gives an object the addresses of the runtime functions it names.
-    static LLVMErrorRef generate(LLVMOrcDefinitionGeneratorRef, void* context, LLVMOrcLookupStateRef*,
-                                 LLVMOrcLookupKind, LLVMOrcJITDylibRef dylib, LLVMOrcJITDylibLookupFlags,
-                                 LLVMOrcCLookupSet names, size_t count) {
-        auto* self = static_cast<Linker*>(context);
-        std::vector<LLVMOrcCSymbolMapPair> pairs;
-        {
-            std::lock_guard lock(self->mutex_);
-            for (size_t i = 0; i < count; ++i) {
-                auto position = self->externals_.find(LLVMOrcSymbolStringPoolEntryStr(names[i].Name));
-                if (position == self->externals_.end()) continue;
-                LLVMOrcRetainSymbolStringPoolEntry(names[i].Name);
-                pairs.push_back({names[i].Name,
-                                 {reinterpret_cast<LLVMOrcExecutorAddress>(position->second),
-                                  {LLVMJITSymbolGenericFlagsExported | LLVMJITSymbolGenericFlagsCallable, 0}}});
-            }
-        }
-        if (pairs.empty()) return LLVMErrorSuccess;
-        LLVMOrcMaterializationUnitRef unit = LLVMOrcAbsoluteSymbols(pairs.data(), pairs.size());
-        LLVMErrorRef error = LLVMOrcJITDylibDefine(dylib, unit);
-        if (error) LLVMOrcDisposeMaterializationUnit(unit);
-        return error;
-    }
-
     std::mutex mutex_;
-    std::map<std::string, void*> externals_;
     std::vector<LLVMOrcJITDylibRef> free_;
     uint64_t count_ = 0;
     uint64_t released_ = 0;
@@ -316,9 +276,8 @@ Expected<LoadedObject> load_object(std::span<const char> bytes) {
     if (!read_symbols(bytes, symbols)) return codegen_error("the bytes are not a relocatable object");
     Linker& linker = Linker::instance();
     for (const std::string& name : symbols.undefined) {
-        if (!name.empty() && name != "_GLOBAL_OFFSET_TABLE_" && !linker.knows(name)) {
-            return codegen_error("the object needs '" + name + "', which the runtime does not offer");
-        }
+        if (!name.empty() && name != "_GLOBAL_OFFSET_TABLE_")
+            return codegen_error("the object needs '" + name + "', which is not in it");
     }
     auto state = std::make_shared<LoadedObject::State>();
     LLVMOrcJITDylibRef dylib = linker.acquire();
@@ -351,8 +310,6 @@ Expected<LoadedObject> compile(LLVMModuleRef module, const char* passes) {
     if (!bytes) return std::move(bytes).error();
     return load_object(*bytes);
 }
-
-void define_symbol(const char* name, void* address) { Linker::instance().define(name, address); }
 
 std::string print_module(LLVMModuleRef module) {
     char* text = LLVMPrintModuleToString(module);

@@ -1,7 +1,6 @@
 // From an LLVM module to callable code, and from object bytes to callable code.
 //
-// emit_object turns one module into a relocatable object: those bytes are what a disk cache keeps. load_object links
-// bytes into the process. One LLJIT serves the whole process and is never destroyed (generated code may run in a static
+// emit_object turns one module into a relocatable object; load_object links its bytes into the process. One LLJIT serves the whole process and is never destroyed (generated code may run in a static
 // destructor). Both functions may be called from many threads at once; each compile owns its context.
 //
 // Laws of generated code: no global constructors, no thread-local data, no exceptions, no calls to compiler support
@@ -63,16 +62,12 @@ private:
     std::shared_ptr<const State> state_;
 };
 
-// Links `bytes` (copied). Every undefined symbol must have been given to define_symbol before. All symbols the object
+// Links `bytes` (copied). An object that needs a symbol it does not define is refused. All symbols the object
 // defines are resolved before this returns, so a bad object fails here and not at its first use.
 Expected<LoadedObject> load_object(std::span<const char> bytes);
 
 // emit_object and load_object in one step.
 Expected<LoadedObject> compile(LLVMModuleRef module, const char* passes = kDefaultPasses);
-
-// Makes a runtime function callable from generated code under `name`. Defining a name again with the same address does
-// nothing; with another address it is an error of ours.
-void define_symbol(const char* name, void* address);
 
 // The module's text (for tests and FLEXOR_DUMP_IR).
 std::string print_module(LLVMModuleRef module);

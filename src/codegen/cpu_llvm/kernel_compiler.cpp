@@ -1,7 +1,6 @@
 #include "codegen/cpu_llvm/kernel_compiler.h"
 
 #include <mutex>
-#include <optional>
 
 #include "codegen/cpu_llvm/attention_rows.h"
 #include "codegen/cpu_llvm/gemm_tiles.h"
@@ -36,7 +35,7 @@ private:
     std::string name_;
 };
 
-Expected<std::unique_ptr<PendingKernel>> emit(Ir* ir, const Kernel& kernel, const std::string& name) {
+Expected<std::unique_ptr<PendingKernel>> emit(Ir& ir, const Kernel& kernel, const std::string& name) {
     if (kernel.body.rank() >= RowKernel::kMaxRank) return refused(kernel.name + ": more dims than a row kernel has");
     switch (kernel.kind) {
         case KernelKind::kRow: return emit_row_kernel(ir, kernel, name);
@@ -67,60 +66,15 @@ std::vector<std::size_t> first_equal(std::span<const Kernel* const> kernels) {
     return first;
 }
 
-Expected<CompiledKernels> build(std::span<const Kernel* const> kernels, std::optional<std::vector<char>> object) {
-    install_host_kernels();
-    const std::vector<std::size_t> first = first_equal(kernels);
-    ModuleBuilder owner("kernels");
-    Ir ir(owner.context(), owner.module(), owner.builder());
-    std::vector<std::unique_ptr<PendingKernel>> pending(kernels.size());
-    bool code = false;
-    std::size_t distinct = 0;
-    for (std::size_t i = 0; i < kernels.size(); ++i) {
-        if (first[i] != i) continue;
-        ++distinct;
-        code = code || needs_code(*kernels[i]);
-        auto one = emit(object ? nullptr : &ir, *kernels[i], "k" + std::to_string(i));
-        if (!one) return one.error();
-        pending[i] = std::move(*one);
-    }
-    CompiledKernels result;
-    LoadedObject loaded;
-    if (code) {
-        if (object) {
-            result.object = std::move(*object);
-        } else {
-            auto bytes = emit_object(ir.module(), kPasses);
-            if (!bytes) return bytes.error();
-            result.object = std::move(*bytes);
-        }
-        auto linked = load_object(result.object);
-        if (!linked) return linked.error();
-        loaded = *linked;
-    }
-    result.handles.resize(kernels.size());
-    for (std::size_t i = 0; i < kernels.size(); ++i) {
-        if (first[i] != i) {
-            result.handles[i] = result.handles[first[i]];
-            continue;
-        }
-        auto handle = pending[i]->finish(loaded, result.object.size() / distinct);
-        if (!handle) return handle.error();
-        result.handles[i] = *handle;
-    }
-    return result;
-}
-
 }  // namespace
 
-std::unique_ptr<PendingKernel> emit_row_kernel(Ir* ir, const Kernel& kernel, const std::string& name) {
+std::unique_ptr<PendingKernel> emit_row_kernel(Ir& ir, const Kernel& kernel, const std::string& name) {
     RowPlan plan = plan_rows(kernel.body, host_plan_options());
-    if (ir) {
-        RowEmitter emitter(*ir, plan);
-        if (plan.form == RowForm::kSplit)
-            emitter.emit_split(name);
-        else
-            emitter.emit_rows(name);
-    }
+    RowEmitter emitter(ir, plan);
+    if (plan.form == RowForm::kSplit)
+        emitter.emit_split(name);
+    else
+        emitter.emit_rows(name);
     return std::make_unique<PendingRow>(std::move(plan), name);
 }
 
@@ -132,12 +86,35 @@ void install_host_kernels() {
     });
 }
 
-Expected<CompiledKernels> compile_kernels(std::span<const Kernel* const> kernels) {
-    return build(kernels, std::nullopt);
-}
-
-Expected<CompiledKernels> reload_kernels(std::span<const Kernel* const> kernels, std::vector<char> object) {
-    return build(kernels, std::move(object));
+Expected<std::vector<runtime::KernelRef>> compile_kernels(std::span<const Kernel* const> kernels) {
+    install_host_kernels();
+    const std::vector<std::size_t> first = first_equal(kernels);
+    ModuleBuilder owner("kernels");
+    Ir ir(owner.context(), owner.module(), owner.builder());
+    std::vector<std::unique_ptr<PendingKernel>> pending(kernels.size());
+    bool code = false;
+    std::size_t distinct = 0;
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        if (first[i] != i) continue;
+        ++distinct;
+        code = code || needs_code(*kernels[i]);
+        FLEXOR_ASSIGN(pending[i], emit(ir, *kernels[i], "k" + std::to_string(i)));
+    }
+    std::vector<char> object;
+    LoadedObject loaded;
+    if (code) {
+        FLEXOR_ASSIGN(object, emit_object(ir.module(), kPasses));
+        FLEXOR_ASSIGN(loaded, load_object(object));
+    }
+    std::vector<runtime::KernelRef> handles(kernels.size());
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        if (first[i] != i) {
+            handles[i] = handles[first[i]];
+            continue;
+        }
+        FLEXOR_ASSIGN(handles[i], pending[i]->finish(loaded, object.size() / distinct));
+    }
+    return handles;
 }
 
 }  // namespace flexor::codegen::cpu_llvm

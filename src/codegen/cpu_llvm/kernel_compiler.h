@@ -21,26 +21,19 @@ public:
     virtual Expected<runtime::KernelRef> finish(const LoadedObject& object, std::size_t code_bytes) = 0;
 };
 
-// Each writes functions whose names begin with `name`; without `ir` none, for code that exists already.
-std::unique_ptr<PendingKernel> emit_row_kernel(Ir* ir, const loopir::Kernel& kernel, const std::string& name);
-Expected<std::unique_ptr<PendingKernel>> emit_contraction_kernel(Ir* ir, const loopir::Kernel& kernel,
+// Each writes functions whose names begin with `name`.
+std::unique_ptr<PendingKernel> emit_row_kernel(Ir& ir, const loopir::Kernel& kernel, const std::string& name);
+Expected<std::unique_ptr<PendingKernel>> emit_contraction_kernel(Ir& ir, const loopir::Kernel& kernel,
                                                                  const std::string& name);
 Expected<std::unique_ptr<PendingKernel>> emit_attention_kernel(const loopir::Kernel& kernel);
 bool contraction_needs_code(const loopir::Kernel& kernel);  // a prologue, or an epilogue that computes
-
-struct CompiledKernels {
-    std::vector<runtime::KernelRef> handles;  // one per kernel
-    std::vector<char> object;                 // what a disk cache keeps; empty if no kernel needed code of its own
-};
 
 // Makes the host's GEMM tiles and attention rows the ones runtime/ uses. Weights must be packed after this; compiling
 // does it too.
 void install_host_kernels();
 
-// Structurally equal kernels share one handle. Extern kernels are refused: they have an implementation already.
-Expected<CompiledKernels> compile_kernels(std::span<const loopir::Kernel* const> kernels);
-
-// The same from the object bytes of an earlier compile_kernels of the same kernels on the same kind of host.
-Expected<CompiledKernels> reload_kernels(std::span<const loopir::Kernel* const> kernels, std::vector<char> object);
+// One handle per kernel; structurally equal kernels share theirs. Extern kernels are refused: they have an implementation
+// already.
+Expected<std::vector<runtime::KernelRef>> compile_kernels(std::span<const loopir::Kernel* const> kernels);
 
 }  // namespace flexor::codegen::cpu_llvm

@@ -82,20 +82,20 @@ private:
 
 }  // namespace
 
-Expected<std::unique_ptr<PendingKernel>> emit_contraction_kernel(Ir* ir, const Kernel& kernel,
+Expected<std::unique_ptr<PendingKernel>> emit_contraction_kernel(Ir& ir, const Kernel& kernel,
                                                                  const std::string& name) {
     const loopir::Contraction& c = *kernel.contraction;
     if (c.a_dtype != c.b_dtype) return refused(kernel, "operands of two dtypes");
     if (c.accumulator != tiles_accumulator(c.a_dtype)) return refused(kernel, "an accumulator the tiles do not have");
     if (c.batch_dims > static_cast<std::uint32_t>(runtime::kMaxBatchRank))
         return refused(kernel, "too many batch dims");
-    if (ir && c.prologue) {
+    if (c.prologue) {
         RowPlan plan = plan_rows(*c.prologue, prologue_plan_options(c.a_dtype));
-        RowEmitter(*ir, plan).emit_prologue(name + ".prologue");
+        RowEmitter(ir, plan).emit_prologue(name + ".prologue");
     }
-    if (ir && !plain_store(kernel)) {
+    if (!plain_store(kernel)) {
         RowPlan plan = plan_rows(kernel.body, epilogue_plan_options());
-        RowEmitter(*ir, plan).emit_epilogue(name + ".epilogue", c.accumulator);
+        RowEmitter(ir, plan).emit_epilogue(name + ".epilogue", c.accumulator);
     }
     return std::unique_ptr<PendingKernel>(std::make_unique<PendingContraction>(kernel, name));
 }

@@ -13,7 +13,7 @@ inline runtime::KernelRef compiled(const loopir::Kernel& kernel) {
         ADD_FAILURE() << kernel.name << ": " << result.error().to_string();
         return nullptr;
     }
-    return result->handles[0];
+    return (*result)[0];
 }
 
 }  // namespace flexor::codegen::cpu_llvm::testing

@@ -10,21 +10,20 @@
 namespace flexor::codegen::cpu_llvm {
 namespace {
 
-std::int64_t triple(std::int64_t x) { return 3 * x; }
-
-// f(x) = callee(x) + constant
-Expected<std::vector<char>> object_calling(const char* callee, std::int64_t constant) {
+// f(x) = 3 * x + constant, or callee(x) + constant.
+Expected<std::vector<char>> object_of(std::int64_t constant, const char* callee = nullptr) {
     ModuleBuilder owner("test");
     LLVMTypeRef i64 = LLVMInt64TypeInContext(owner.context());
     LLVMTypeRef type = LLVMFunctionType(i64, &i64, 1, 0);
-    LLVMValueRef helper = LLVMAddFunction(owner.module(), callee, type);
     LLVMValueRef f = LLVMAddFunction(owner.module(), "f", type);
     add_function_attributes(f);
     LLVMPositionBuilderAtEnd(owner.builder(), LLVMAppendBasicBlockInContext(owner.context(), f, "entry"));
     LLVMValueRef x = LLVMGetParam(f, 0);
-    LLVMValueRef called = LLVMBuildCall2(owner.builder(), type, helper, &x, 1, "");
+    LLVMValueRef value = callee != nullptr ? LLVMBuildCall2(owner.builder(), type,
+                                                            LLVMAddFunction(owner.module(), callee, type), &x, 1, "")
+                                           : LLVMBuildMul(owner.builder(), x, LLVMConstInt(i64, 3, 1), "");
     LLVMValueRef sum =
-        LLVMBuildAdd(owner.builder(), called, LLVMConstInt(i64, static_cast<unsigned long long>(constant), 1), "");
+        LLVMBuildAdd(owner.builder(), value, LLVMConstInt(i64, static_cast<unsigned long long>(constant), 1), "");
     LLVMBuildRet(owner.builder(), sum);
     return emit_object(owner.module());
 }
@@ -37,9 +36,8 @@ TEST(Jit, HostWidthIsOneOfThree) {
     EXPECT_EQ(host.lanes(4) * 32, host.vector_bits);
 }
 
-TEST(Jit, LoadsTheSameBytesTwiceAndCallsARuntimeFunction) {
-    define_symbol("flexor_test_triple", reinterpret_cast<void*>(triple));
-    auto bytes = object_calling("flexor_test_triple", 7);
+TEST(Jit, LoadsTheSameBytesTwice) {
+    auto bytes = object_of(7);
     ASSERT_TRUE(bytes);
     auto first = load_object(*bytes);
     auto second = load_object(*bytes);
@@ -54,13 +52,12 @@ TEST(Jit, LoadsTheSameBytesTwiceAndCallsARuntimeFunction) {
 }
 
 TEST(Jit, CompilesFromManyThreadsAndUnloads) {
-    define_symbol("flexor_test_triple", reinterpret_cast<void*>(triple));
     std::vector<int> wrong(8, 0);
     std::vector<std::thread> threads;
     for (int t = 0; t < 8; ++t) {
         threads.emplace_back([t, &wrong] {
             for (int i = 0; i < 10; ++i) {
-                auto bytes = object_calling("flexor_test_triple", 100 * t + i);
+                auto bytes = object_of(100 * t + i);
                 auto object = bytes ? load_object(*bytes) : Expected<LoadedObject>(bytes.error());
                 auto* f = object ? object->function<std::int64_t(std::int64_t)>("f") : nullptr;
                 if (!f || f(5) != 15 + 100 * t + i) ++wrong[static_cast<size_t>(t)];
@@ -72,7 +69,7 @@ TEST(Jit, CompilesFromManyThreadsAndUnloads) {
 }
 
 TEST(Jit, RefusesUnknownSymbolsAndDamagedBytes) {
-    auto bytes = object_calling("flexor_test_absent", 0);
+    auto bytes = object_of(0, "flexor_test_absent");
     ASSERT_TRUE(bytes);
     auto object = load_object(*bytes);
     ASSERT_FALSE(object);

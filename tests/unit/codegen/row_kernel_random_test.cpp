@@ -234,7 +234,7 @@ TEST(RowKernelRandom, CompiledAgreesWithEvaluated) {
         std::vector<void*> our_pointers, their_pointers;
         for (auto& m : ours) our_pointers.push_back(m.data());
         for (auto& m : theirs) their_pointers.push_back(m.data());
-        const auto& handle = compiled->handles[0];
+        const auto& handle = (*compiled)[0];
         std::vector<char> workspace(handle->workspace_bytes(g.params.data()) + 64);
         char* aligned = workspace.data() + (64 - reinterpret_cast<std::uintptr_t>(workspace.data()) % 64);
         std::int32_t fault = 0;
