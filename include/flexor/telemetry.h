@@ -13,7 +13,7 @@ namespace flexor {
 
 // One rung of the guard ladder. Every look-up of the rung counts; one in 64 is timed.
 struct RungStats {
-    std::string name;          // "exact", "symbolic", "data"
+    std::string name;          // "exact", "symbolic", "data" (no guard reads data: it stays at 0)
     std::uint64_t hits = 0;    // answered here
     std::uint64_t misses = 0;  // handed on to the next rung
     std::uint64_t samples = 0;
@@ -37,8 +37,7 @@ struct EntryStats {
     std::int32_t line = 0;
     std::string signature;
     std::string guards;  // "true", or the conditions joined by " and "
-    std::string reason;  // why it was compiled; for an entry without code, why it is interpreted
-    bool compiled = true;
+    std::string reason;  // why it was compiled
     std::uint64_t hits = 0;
     double compile_seconds = 0;
     double specialize_seconds = 0, transform_seconds = 0, lower_seconds = 0, codegen_seconds = 0, pack_seconds = 0;

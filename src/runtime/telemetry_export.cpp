@@ -179,7 +179,7 @@ std::string to_json(const Stats& stats) {
     for (const EntryStats& entry : stats.entries) {
         json.begin('{').member("function", entry.function).member("pc", entry.pc).member("line", entry.line);
         json.member("signature", entry.signature).member("guards", entry.guards).member("reason", entry.reason);
-        json.member("compiled", entry.compiled).member("hits", entry.hits);
+        json.member("hits", entry.hits);
         json.member("compile_seconds", entry.compile_seconds);
         json.member("specialize_seconds", entry.specialize_seconds);
         json.member("transform_seconds", entry.transform_seconds);
@@ -313,9 +313,8 @@ std::string to_text(const Stats& stats) {
         }
         out += "  " + padded(entry.function + "@" + std::to_string(entry.pc), 16) +
                padded(std::to_string(entry.hits), 9, true) + " hits   " + seconds_text(entry.compile_seconds) + "   " +
-               (entry.compiled ? std::to_string(entry.kernels) + " kernels, " + std::to_string(entry.ops) + " ops"
-                               : "interpreted: " + entry.reason) +
-               "   guards " + entry.guards + "\n";
+               std::to_string(entry.kernels) + " kernels, " + std::to_string(entry.ops) + " ops   guards " +
+               entry.guards + "\n";
     }
     out += "kernels          " + std::to_string(stats.kernel_launches) + " launches, " +
            std::to_string(stats.kernels_compiled) + " compiled, " + std::to_string(stats.kernel_cache_hits) +
