@@ -22,11 +22,10 @@ class Layers(NamedTuple):
     folders: dict[str, Folder]
     homes: dict[str, list[str]]
     few: dict[str, int]
-    contested: set[tuple[str, str]]
 
 
 def read_layers(path: Path) -> Layers:
-    layers = Layers({}, {}, {}, set())
+    layers = Layers({}, {}, {})
     for number, line in enumerate(path.read_text().splitlines(), 1):
         line = line.split("#")[0].strip()
         if not line:
@@ -39,8 +38,6 @@ def read_layers(path: Path) -> Layers:
             layers.homes[words[1]] = tail.split()
         elif words[0] == "few":
             layers.few[words[1]] = int(tail)
-        elif words[0] == "contested":
-            layers.contested.add((words[1], words[2]))
         elif len(words) == 3 and words[1] in ("noun", "verb"):
             level = int(words[2]) if words[1] == "noun" else None
             layers.folders[words[0]] = Folder(words[1], level, tail.split())
@@ -58,8 +55,6 @@ def check_rows(layers: Layers) -> list[str]:
                 offences.append(f"tools/layers.txt: {name} names {other}, which has no row")
                 continue
             target = layers.folders[other]
-            if (name, other) in layers.contested:
-                continue
             if folder.kind == "noun" and (target.level is None or folder.level is None or target.level >= folder.level):
                 offences.append(f"tools/layers.txt: L1: noun {name} may not include {other}, which is not below it")
             if folder.kind == "verb" and target.kind == "verb" and name != "driver":
