@@ -11,6 +11,7 @@ folder (FLEXOR_BUILD, default build/); `./dev generate` builds them and runs thi
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -111,13 +112,23 @@ def plain(cpp: str) -> str:
     return str(int(shift.group(1)) << int(shift.group(2))) if shift else cpp.replace("std::", "")
 
 
+def python_options() -> set[str]:
+    """The keyword arguments of flexor.Session."""
+    tree = ast.parse((ROOT / "python/flexor/session.py").read_text())
+    session = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Session")
+    init = next(node for node in session.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
+    return {argument.arg for argument in init.args.kwonlyargs}
+
+
 def options_page() -> str:
-    body = [[f"`{name}`", plain(kind), f"`{plain(value)}`" if value else "", text]
+    in_python = python_options()
+    body = [[f"`{name}`", plain(kind), f"`{plain(value)}`" if value else "", "yes" if name in in_python else "", text]
             for name, kind, value, text in struct_fields("session.h", "SessionOptions")]
     variables = [[f"`{name}`", default, text] for name, default, text in environment_rows()]
     return (
-        "# Options\n\n## Of a session\n\n`flexor::SessionOptions` in C++ (`include/flexor/session.h`); the same names are keyword "
-        "arguments of `flexor.Session` in Python.\n\n" + table(["option", "type", "default", "meaning"], body)
+        "# Options\n\n## Of a session\n\n`flexor::SessionOptions` in C++ (`include/flexor/session.h`); where the column Python says yes, "
+        "the name is also a keyword argument of `flexor.Session`.\n\n"
+        + table(["option", "type", "default", "Python", "meaning"], body)
         + "\n## Environment variables\n\nRead once by a process, when the part that needs them starts.\n\n"
         + table(["variable", "default", "meaning"], variables)
     )
@@ -125,7 +136,8 @@ def options_page() -> str:
 
 def statistics_page() -> str:
     parts = ["# Statistics\n", "What `Session::stats()` counts, field by field (`include/flexor/telemetry.h`). `flexor.stats()` is the "
-             "same as a dict; `flexor stats --json` prints it. `to_prometheus` writes the same numbers as Prometheus text.\n"]
+             "same as a dict; `flexor stats --json` prints it. `to_prometheus` writes the counts as Prometheus text, with the number of entries "
+             "in place of the entries and without the places of fallbacks.\n"]
     for struct, title in [("Stats", "All together"), ("RungStats", "One rung of the ladder"), ("EntryStats", "One compiled region"),
                           ("FallbackRow", "One row of the fallback heat map"), ("PoolStats", "The buffer pool"), ("Event", "One event")]:
         body = [[f"`{name}`", plain(kind), text] for name, kind, _, text in struct_fields("telemetry.h", struct)]

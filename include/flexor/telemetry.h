@@ -65,7 +65,7 @@ struct Event {
     std::uint64_t sequence = 0;  // counts from 1; gaps mean that the ring overwrote events
     double seconds = 0;          // since the session began
     std::string kind;            // "compile", "compile_failed", "interpreted", "guard_miss", "generalise", "evict",
-                                 // "pool_growth", "over_soft_limit", "hard_limit", "fallback_alarm", "frozen"
+                                 // "pool_growth", "over_soft_limit", "hard_limit", "fallback_alarm"
     std::string function;
     std::int32_t line = 0;
     std::string text;

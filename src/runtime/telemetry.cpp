@@ -55,7 +55,7 @@ void Telemetry::record_fallback(Shard& shard, std::string_view op, std::string_v
     record_event(std::move(event));
 }
 
-void Telemetry::record_compile(std::shared_ptr<EntryRecord> entry) {
+void Telemetry::record_compile(const std::shared_ptr<EntryRecord>& entry) {
     const EntryStats& stats = entry->stats;
     Event event;
     event.kind = "compile";
@@ -67,7 +67,8 @@ void Telemetry::record_compile(std::shared_ptr<EntryRecord> entry) {
         std::lock_guard lock(mutex_);
         ++compilations_;
         compile_seconds_ += stats.compile_seconds;
-        entries_.push_back(std::move(entry));
+        std::erase_if(entries_, [](const auto& registered) { return registered.expired(); });
+        entries_.push_back(entry);
     }
     record_event(std::move(event));
 }
@@ -85,6 +86,26 @@ void Telemetry::record_failed_compile(std::string_view function, std::int32_t li
     event.text = std::move(text);
     event.duration_seconds = seconds;
     record_event(std::move(event));
+}
+
+void Telemetry::record_interpreted(std::string_view function, std::int32_t line, std::string text, double seconds) {
+    Event event;
+    event.kind = "interpreted";
+    event.function = function;
+    event.line = line;
+    event.text = std::move(text);
+    event.duration_seconds = seconds;
+    record_event(std::move(event));
+}
+
+void Telemetry::forget(const EntryRecord* entry) {
+    std::lock_guard lock(mutex_);
+    std::erase_if(entries_, [&](const auto& registered) { return registered.lock().get() == entry; });
+}
+
+void Telemetry::forget_entries() {
+    std::lock_guard lock(mutex_);
+    entries_.clear();
 }
 
 void Telemetry::record_eviction(std::string_view function, std::int32_t line, std::string text) {
@@ -134,7 +155,6 @@ Stats Telemetry::snapshot() const {
     RungStats exact, symbolic, data;
     exact.name = "exact";
     symbolic.name = "symbolic";
-    data.name = "data";
     std::uint64_t exact_ns = 0, symbolic_ns = 0;
     std::map<std::tuple<std::string, std::string, std::string, std::int32_t>, Shard::Cell> heat;
     for (const auto& shard : shards_) {
@@ -165,6 +185,7 @@ Stats Telemetry::snapshot() const {
     const std::uint64_t hits = exact.hits + symbolic.hits;
     stats.lookups = exact.hits + exact.misses;
     stats.hit_rate = stats.lookups == 0 ? 1.0 : static_cast<double>(hits) / static_cast<double>(stats.lookups);
+    data.name = "data";
     stats.rungs = {exact, symbolic, data};
 
     for (const auto& [key, cell] : heat) {
@@ -186,7 +207,9 @@ Stats Telemetry::snapshot() const {
     stats.compile_seconds = compile_seconds_;
     const std::uint64_t attempts = compilations_ + failed_compilations_;
     stats.mean_compile_seconds = attempts == 0 ? 0.0 : compile_seconds_ / static_cast<double>(attempts);
-    for (const auto& entry : entries_) {
+    for (const auto& registered : entries_) {
+        const std::shared_ptr<EntryRecord> entry = registered.lock();
+        if (entry == nullptr) continue;
         stats.entries.push_back(entry->stats);
         stats.entries.back().hits = entry->hits.load(std::memory_order_relaxed);
     }
@@ -210,7 +233,9 @@ void Telemetry::reset() {
         std::lock_guard heat_lock(shard->mutex_);
         shard->heat_.clear();
     }
-    for (const auto& entry : entries_) entry->hits.store(0, std::memory_order_relaxed);
+    for (const auto& registered : entries_) {
+        if (const auto entry = registered.lock()) entry->hits.store(0, std::memory_order_relaxed);
+    }
     compilations_ = failed_compilations_ = evictions_ = 0;
     compile_seconds_ = 0;
     alarmed_ = false;

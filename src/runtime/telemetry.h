@@ -72,7 +72,8 @@ private:
     std::unordered_map<Key, Cell, KeyHash> heat_;
 };
 
-// One compiled region as telemetry knows it. Owned by the entry and by Telemetry; hits are added by any thread.
+// One compiled region as telemetry knows it. Owned by the entry: Telemetry forgets it when the entry goes, or earlier
+// when it is told to. Hits are added by any thread.
 struct EntryRecord {
     EntryStats stats;  // fixed once registered, but for hits
     std::atomic<std::uint64_t> hits{0};
@@ -86,9 +87,13 @@ public:
 
     void record_fallback(Shard& shard, std::string_view op, std::string_view reason, std::string_view function,
                          std::int32_t line, std::uint64_t ns);
-    void record_compile(std::shared_ptr<EntryRecord> entry);
+    void record_compile(const std::shared_ptr<EntryRecord>& entry);
     void record_failed_compile(std::string_view function, std::int32_t line, std::string text, double seconds);
+    // A region that is left to the interpreter by design, which is no failure.
+    void record_interpreted(std::string_view function, std::int32_t line, std::string text, double seconds);
     void record_eviction(std::string_view function, std::int32_t line, std::string text);
+    void forget(const EntryRecord* entry);  // it serves no call from now on; null: an entry without code
+    void forget_entries();
     void record_event(Event event);  // sequence and seconds are filled in
 
     std::atomic<std::uint64_t> kernels_compiled{0}, kernel_cache_hits{0}, code_bytes{0}, packed_weight_bytes{0};
@@ -103,7 +108,7 @@ private:
     std::uint64_t start_ns_;
     mutable std::mutex mutex_;
     std::vector<std::shared_ptr<Shard>> shards_;
-    std::vector<std::shared_ptr<EntryRecord>> entries_;
+    std::vector<std::weak_ptr<EntryRecord>> entries_;  // in order of registration
     std::deque<Event> ring_;
     std::uint64_t sequence_ = 0;
     std::uint64_t compilations_ = 0, failed_compilations_ = 0, evictions_ = 0;

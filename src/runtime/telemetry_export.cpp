@@ -219,11 +219,11 @@ std::string to_prometheus(const Stats& stats) {
     text.one("flexor_call_failures_total", "counter", "Calls that raised.", real(stats.failed_calls));
     text.family("flexor_cache_requests_total", "counter", "Look-ups of the guard ladder by rung and result.");
     for (const RungStats& rung : stats.rungs) {
-        text.sample(real(rung.hits), label("level", rung.name) + ",result=\"hit\"");
-        text.sample(real(rung.misses), label("level", rung.name) + ",result=\"miss\"");
+        text.sample(real(rung.hits), label("rung", rung.name) + ",result=\"hit\"");
+        text.sample(real(rung.misses), label("rung", rung.name) + ",result=\"miss\"");
     }
     text.family("flexor_cache_lookup_seconds", "gauge", "Mean cost of a look-up by rung, sampled.");
-    for (const RungStats& rung : stats.rungs) text.sample(rung.mean_ns * 1e-9, label("level", rung.name));
+    for (const RungStats& rung : stats.rungs) text.sample(rung.mean_ns * 1e-9, label("rung", rung.name));
     text.one("flexor_cache_hit_ratio", "gauge", "Share of look-ups answered without a compilation.", stats.hit_rate);
     text.one("flexor_ops_compiled_total", "counter", "Op executions inside compiled regions.",
              real(stats.compiled_ops));
@@ -232,6 +232,8 @@ std::string to_prometheus(const Stats& stats) {
     text.one("flexor_fallback_ratio", "gauge", "Share of op executions outside compiled regions.", stats.fallback_rate);
     text.one("flexor_fallback_alarm", "gauge", "1 while the fallback ratio is above 0.1.",
              stats.fallback_alarm ? 1 : 0);
+    text.one("flexor_fallback_seconds_total", "counter", "Time spent on op executions outside compiled regions.",
+             stats.fallback_seconds);
     std::vector<std::pair<std::string, double>> reasons;
     for (const FallbackRow& row : stats.fallbacks) {
         const std::string labels = label("op", row.op) + "," + label("reason", row.reason);
@@ -249,7 +251,8 @@ std::string to_prometheus(const Stats& stats) {
              real(stats.failed_compilations));
     text.one("flexor_compile_seconds_total", "counter", "Time spent compiling.", stats.compile_seconds);
     text.one("flexor_compile_mean_seconds", "gauge", "Mean time of a compilation.", stats.mean_compile_seconds);
-    text.one("flexor_specializations", "gauge", "Compiled regions registered.", real(stats.entries.size()));
+    text.one("flexor_entries", "gauge", "Entries registered: compiled regions that a call may find.",
+             real(stats.entries.size()));
     text.one("flexor_region_exits_total", "counter", "Regions left for the interpreter.", real(stats.region_exits));
     text.one("flexor_evictions_total", "counter", "Entries dropped by a bound.", real(stats.evictions));
     text.family("flexor_kernel_launches_total", "counter", "Kernel launches.");
@@ -260,19 +263,20 @@ std::string to_prometheus(const Stats& stats) {
     text.one("flexor_code_bytes", "gauge", "Machine code made for the session.", real(stats.code_bytes));
     text.one("flexor_packed_weight_bytes", "gauge", "Weights in packed form.", real(stats.packed_weight_bytes));
     const PoolStats& pool = stats.pool;
-    text.family("flexor_arena_bytes", "gauge", "Pool memory by state.");
+    text.family("flexor_pool_bytes", "gauge", "Pool memory by state.");
     text.sample(real(pool.live_bytes), "state=\"live\"");
     text.sample(real(pool.reserved_bytes), "state=\"reserved\"");
-    text.family("flexor_arena_peak_bytes", "gauge", "Highest pool memory by state.");
+    text.family("flexor_pool_peak_bytes", "gauge", "Highest pool memory by state.");
     text.sample(real(pool.peak_live_bytes), "state=\"live\"");
     text.sample(real(pool.peak_reserved_bytes), "state=\"reserved\"");
-    text.family("flexor_arena_limit_bytes", "gauge", "Pool limits; 0 is none.");
+    text.family("flexor_pool_limit_bytes", "gauge", "Pool limits; 0 is none.");
     text.sample(real(pool.soft_limit), "limit=\"soft\"");
     text.sample(real(pool.hard_limit), "limit=\"hard\"");
-    text.one("flexor_arena_growths_total", "counter", "Pool memory taken from the system.", real(pool.growth_events));
-    text.one("flexor_arena_over_soft_total", "counter", "Growths beyond the soft limit.", real(pool.over_soft_events));
-    text.one("flexor_arena_hard_limit_total", "counter", "Requests refused by the hard limit.",
+    text.one("flexor_pool_growths_total", "counter", "Pool memory taken from the system.", real(pool.growth_events));
+    text.one("flexor_pool_over_soft_total", "counter", "Growths beyond the soft limit.", real(pool.over_soft_events));
+    text.one("flexor_pool_hard_limit_total", "counter", "Requests refused by the hard limit.",
              real(pool.hard_limit_events));
+    text.one("flexor_pool_reuses_total", "counter", "Requests answered without the system.", real(pool.reuses));
     return text.take();
 }
 

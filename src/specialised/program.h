@@ -171,8 +171,17 @@ struct Program {
 bool may_raise(const Program& program, const Inst& inst);
 
 std::string print(const Program& program);
-// Promises: every register is defined once and dominates its uses; block argument counts and types fit; symbols are
-// defined before use; attrs checked; views name a root; guards use entry symbols only.
+
+// Promises; a refusal names the one that is broken.
+//  V1  every register exists, is defined once and dominates its uses;
+//  V2  jumps and exits name what exists, terminators have their number of targets, and arguments fit the parameters of
+//      their block in number, dtype and rank; the entry block has none;
+//  V3  every symbol is defined once (S5) and before what uses it: sizes, strides and offsets of registers, attributes,
+//      checks, jump arguments, live values;
+//  V4  the attributes of an op are those of its registry entry, complete and of their kinds, without OperandRef;
+//  V5  the root of a view is no view itself, and is defined where the view is used;
+//  V6  guards are guards, over entry symbols only;
+//  V7  an instruction has what its kind needs.
 Expected<void> verify(const Program& program);
 
 }  // namespace flexor::specialised

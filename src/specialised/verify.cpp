@@ -1,155 +1,290 @@
+#include <algorithm>
 #include <set>
 
 #include "specialised/program.h"
 #include "support/diagnostic.h"
+#include "support/expected.h"
 
 namespace flexor::specialised {
 
 namespace {
 
-// Walks blocks with the registers and symbols that every path to them defines.
+#define FLEXOR_PROMISE(promise, condition, text)        \
+    do {                                                \
+        if (!(condition)) return broken(promise, text); \
+    } while (false)
+
+// What is known to be defined where control stands.
+struct Defined {
+    std::set<Reg> registers;
+    std::set<SymbolId> symbols;
+
+    // Keeps what both know; true if something was lost.
+    bool meet(const Defined& other) {
+        return std::erase_if(registers, [&](Reg r) { return other.registers.count(r) == 0; }) +
+                   std::erase_if(symbols, [&](SymbolId s) { return other.symbols.count(s) == 0; }) !=
+               0;
+    }
+};
+
 class Verifier {
 public:
     explicit Verifier(const Program& program) : program_(program) {}
 
-    Expected<void> run() {
-        if (program_.blocks.empty()) return bug("a program without blocks");
-        if (!program_.blocks[0].params.empty() || !program_.blocks[0].symbols.empty())
-            return bug("the entry block has parameters");
-        for (const ops::Requirement& g : program_.guards) {
-            if (g.kind != ops::Requirement::Kind::kGuard) return bug("a check among the guards");
-            for (const Dim* d : {&g.a, &g.b}) FLEXOR_TRY(entry_symbols_only(*d));
+    Status run() {
+        FLEXOR_PROMISE("V2", !program_.blocks.empty(), "a program without blocks");
+        FLEXOR_PROMISE("V2", program_.blocks[0].params.empty() && program_.blocks[0].symbols.empty(),
+                       "an entry block with parameters");
+        for (std::size_t r = 0; r < program_.registers.size(); ++r) {
+            const Reg root = program_.registers[r].root;
+            FLEXOR_PROMISE("V5", root < program_.registers.size() && program_.registers[root].root == root,
+                           "a view of what is no root: " + name(static_cast<Reg>(r)));
+        }
+        for (const EntrySymbol& entry : program_.entry_symbols) FLEXOR_TRY(define_symbol(entry.symbol));
+        entry_ = symbols_;
+        for (const ops::Requirement& guard : program_.guards) {
+            FLEXOR_PROMISE("V6", guard.kind == ops::Requirement::Kind::kGuard, "a check among the guards");
+            for (const Dim* d : {&guard.a, &guard.b})
+                FLEXOR_PROMISE("V6", unknown(*d, entry_).empty(), "a guard on " + unknown(*d, entry_));
         }
         for (const Block& block : program_.blocks) {
             for (Reg r : block.params) FLEXOR_TRY(define(r));
+            for (SymbolId s : block.symbols) FLEXOR_TRY(define_symbol(s));
             for (const Inst& inst : block.insts) {
                 for (Reg r : inst.results) FLEXOR_TRY(define(r));
+                if (defines_symbol(inst)) FLEXOR_TRY(define_symbol(inst.symbol));
             }
         }
         // Definitions that hold on every path: a forward fixed point over the blocks.
         in_.assign(program_.blocks.size(), std::nullopt);
-        in_[0].emplace();
-        bool changed = true;
-        while (changed) {
+        in_[0] = Defined{{}, entry_};
+        for (bool changed = true; changed;) {
             changed = false;
             for (std::size_t b = 0; b < program_.blocks.size(); ++b) {
                 if (!in_[b]) continue;
-                std::set<Reg> defined = *in_[b];
                 const Block& block = program_.blocks[b];
-                defined.insert(block.params.begin(), block.params.end());
-                for (const Inst& inst : block.insts) defined.insert(inst.results.begin(), inst.results.end());
-                for (const Target& t : block.terminator.targets) changed = flow(t.block, defined) || changed;
+                Defined out = *in_[b];
+                enter(block, out);
+                for (const Inst& inst : block.insts) leave(inst, out);
+                for (const Target& target : block.terminator.targets) changed = flow(target.block, out) || changed;
             }
         }
         for (std::size_t b = 0; b < program_.blocks.size(); ++b) {
-            if (in_[b]) FLEXOR_TRY(check_block(b));
+            if (in_[b]) FLEXOR_TRY(check_block(program_.blocks[b], *in_[b]));
         }
         return {};
     }
 
 private:
-    static Diagnostic bug(std::string text) { return Diagnostic(DiagnosticId::kInternalError).found(std::move(text)); }
+    static Diagnostic broken(const char* promise, std::string found) {
+        return Diagnostic(DiagnosticId::kInternalError)
+            .operand("specialised program")
+            .constraint(promise)
+            .found(std::move(found));
+    }
+    static std::string name(Reg r) { return "%" + std::to_string(r); }
+    std::string name_of_symbol(SymbolId s) const {
+        return s < program_.env.symbol_count() ? program_.env.name(s) : "symbol " + std::to_string(s);
+    }
 
-    Expected<void> entry_symbols_only(const Dim& d) const {
+    static bool defines_symbol(const Inst& inst) {
+        return inst.kind == InstKind::kReadInt || (inst.kind == InstKind::kReal && is_comparison(inst.real));
+    }
+
+    // The first symbol of `d` that is not among `known`, or "".
+    std::string unknown(const Dim& d, const std::set<SymbolId>& known) const {
+        if (d.is_constant()) return "";
         std::vector<SymbolId> symbols;
         d.collect_symbols(symbols);
-        for (SymbolId s : symbols) {
-            bool found = false;
-            for (const EntrySymbol& e : program_.entry_symbols) found = found || e.symbol == s;
-            if (!found) return bug("a guard on a symbol that the call frame does not hold");
-        }
+        const auto found = std::ranges::find_if(symbols, [&](SymbolId s) { return known.count(s) == 0; });
+        return found == symbols.end() ? "" : name_of_symbol(*found);
+    }
+
+    Status define(Reg r) {
+        FLEXOR_PROMISE("V1", r < program_.registers.size(), "a register that does not exist: " + name(r));
+        FLEXOR_PROMISE("V1", registers_.insert(r).second, "a register that is defined twice: " + name(r));
+        return {};
+    }
+    Status define_symbol(SymbolId s) {
+        FLEXOR_PROMISE("V3", s < program_.env.symbol_count(), "a symbol that does not exist: " + std::to_string(s));
+        FLEXOR_PROMISE("V3", symbols_.insert(s).second, "a symbol that is defined twice: " + name_of_symbol(s));
         return {};
     }
 
-    Expected<void> define(Reg r) {
-        if (r >= program_.registers.size()) return bug("a register that does not exist");
-        if (!defined_.insert(r).second) return bug("a register defined twice: %" + std::to_string(r));
-        return {};
+    static void enter(const Block& block, Defined& defined) {
+        defined.registers.insert(block.params.begin(), block.params.end());
+        defined.symbols.insert(block.symbols.begin(), block.symbols.end());
     }
-
-    bool flow(std::uint32_t to, const std::set<Reg>& defined) {
-        if (to >= program_.blocks.size()) return false;
-        if (!in_[to]) {
-            in_[to] = defined;
-            return true;
-        }
-        std::set<Reg> both;
-        for (Reg r : *in_[to]) {
-            if (defined.count(r) != 0) both.insert(r);
-        }
-        if (both.size() == in_[to]->size()) return false;
-        in_[to] = std::move(both);
+    static void leave(const Inst& inst, Defined& defined) {
+        defined.registers.insert(inst.results.begin(), inst.results.end());
+        if (defines_symbol(inst)) defined.symbols.insert(inst.symbol);
+    }
+    bool flow(std::uint32_t to, const Defined& defined) {
+        if (to >= in_.size()) return false;  // refused where the jump is checked
+        if (in_[to]) return in_[to]->meet(defined);
+        in_[to] = defined;
         return true;
     }
 
-    Expected<void> use(const std::set<Reg>& defined, Reg r) const {
+    Status use(Reg r, const Defined& defined) const {
         if (r == kNoReg) return {};
-        if (defined.count(r) == 0) return bug("a register used before its definition: %" + std::to_string(r));
-        const Reg root = program_.registers[r].root;
-        if (root != r && defined.count(root) == 0)
-            return bug("a view of a register that is not defined: %" + std::to_string(r));
+        FLEXOR_PROMISE("V1", defined.registers.count(r) != 0, "a register used before its definition: " + name(r));
+        FLEXOR_PROMISE("V5", defined.registers.count(program_.registers[r].root) != 0,
+                       "a view whose root is not defined: " + name(r));
         return {};
     }
-
-    Expected<void> use_live(const std::set<Reg>& defined, const LiveValue& v) const {
-        if (v.kind == LiveValue::Kind::kReg) FLEXOR_TRY(use(defined, v.reg));
-        for (const LiveValue& e : v.elements) FLEXOR_TRY(use_live(defined, e));
+    Status use(const Dim& d, const Defined& defined, std::string_view what) const {
+        if (const std::string symbol = unknown(d, defined.symbols); !symbol.empty())
+            return broken("V3", std::string(what) + " over " + symbol + ", which is not defined there");
         return {};
     }
-
-    Expected<void> check_block(std::size_t b) const {
-        const Block& block = program_.blocks[b];
-        std::set<Reg> defined = *in_[b];
-        defined.insert(block.params.begin(), block.params.end());
-        for (const Inst& inst : block.insts) {
-            for (Reg r : inst.operands) FLEXOR_TRY(use(defined, r));
-            defined.insert(inst.results.begin(), inst.results.end());
-            if (inst.kind == InstKind::kOp && inst.op == nullptr) return bug("an op instruction without an op");
-            if (inst.kind == InstKind::kCheck && !inst.requirement) return bug("a check without a requirement");
-            if (inst.kind == InstKind::kReal) FLEXOR_TRY(check_real(inst));
+    Status use(const ops::Requirement& requirement, const Defined& defined) const {
+        FLEXOR_TRY(use(requirement.a, defined, "a check"));
+        return use(requirement.b, defined, "a check");
+    }
+    Status use(const LiveValue& value, const Defined& defined) const {
+        switch (value.kind) {
+            case LiveValue::Kind::kReg:
+                FLEXOR_PROMISE("V1", value.reg != kNoReg, "a live value without its register");
+                FLEXOR_TRY(use(value.reg, defined));
+                break;
+            case LiveValue::Kind::kInt:
+            case LiveValue::Kind::kBool: FLEXOR_TRY(use(value.integer, defined, "a live value")); break;
+            default: break;
         }
-        const Terminator& t = block.terminator;
-        if (t.kind == Terminator::Kind::kBranch && t.condition.reg != kNoReg) FLEXOR_TRY(use(defined, t.condition.reg));
-        for (const Target& target : t.targets) {
-            if (target.block >= program_.blocks.size()) return bug("a jump to a block that does not exist");
-            const Block& to = program_.blocks[target.block];
-            if (target.args.size() != to.params.size() || target.symbols.size() != to.symbols.size()) {
-                return bug("a jump with another number of arguments than its block takes");
+        for (const LiveValue& element : value.elements) FLEXOR_TRY(use(element, defined));
+        return {};
+    }
+
+    Status check_type(Reg r, const Defined& defined) const {
+        const types::TensorType& type = program_.registers[r].type.type;
+        for (const Dim& d : type.sizes) FLEXOR_TRY(use(d, defined, "a size of " + name(r)));
+        for (const Dim& d : type.strides) FLEXOR_TRY(use(d, defined, "a stride of " + name(r)));
+        return use(type.offset, defined, "the offset of " + name(r));
+    }
+
+    Status check_attrs(const Inst& inst, const Defined& defined) const {
+        const std::string op(inst.op->name.value);
+        for (const auto& [attribute, value] : inst.attrs.items()) {
+            const std::string what = "attribute " + attribute + " of " + op;
+            FLEXOR_PROMISE("V4", !std::holds_alternative<types::OperandRef>(value), what + " names an operand");
+            if (const auto* dim = std::get_if<Dim>(&value)) FLEXOR_TRY(use(*dim, defined, what));
+            if (const auto* list = std::get_if<types::DimList>(&value)) {
+                for (const Dim& d : *list) FLEXOR_TRY(use(d, defined, what));
             }
+        }
+        const auto checked = ops::check_attrs(*inst.op, inst.attrs);
+        FLEXOR_PROMISE("V4", checked, "attributes of " + op + ": " + checked.error().to_string());
+        FLEXOR_PROMISE("V4", *checked == inst.attrs, "attributes of " + op + " that are not complete");
+        return {};
+    }
+
+    Status check_parts(const Inst& inst) const {
+        const auto shape = [&](std::size_t operands, std::size_t results) {
+            return inst.operands.size() == operands && inst.results.size() == results;
+        };
+        switch (inst.kind) {
+            case InstKind::kOp:
+                FLEXOR_PROMISE("V7", inst.op != nullptr, "an op instruction without an op");
+                FLEXOR_PROMISE("V7", inst.dtypes.results.size() == inst.results.size(),
+                               "an op with another number of results than its dtypes");
+                return {};
+            case InstKind::kArgument:
+            case InstKind::kWeight:
+                FLEXOR_PROMISE("V7", shape(0, 1), "an argument or weight of another form");
+                return {};
+            case InstKind::kConst:
+                FLEXOR_PROMISE("V7", shape(0, 1) && inst.constant, "a constant without its value");
+                return {};
+            case InstKind::kDimScalar: FLEXOR_PROMISE("V7", shape(0, 1), "a dim scalar of another form"); return {};
+            case InstKind::kReadInt:
+                FLEXOR_PROMISE("V7", shape(1, 0), "a read of an integer of another form");
+                return {};
+            case InstKind::kReadFloat:
+                FLEXOR_PROMISE("V7", shape(1, 1), "a read of a float of another form");
+                return {};
+            case InstKind::kReal: return check_real(inst);
+            case InstKind::kCheck:
+                FLEXOR_PROMISE("V7", shape(0, 0) && inst.requirement, "a check without a requirement");
+                return {};
+            case InstKind::kAssert:
+                FLEXOR_PROMISE("V7", shape(inst.requirement ? 0 : 1, 0), "an assertion without one condition");
+                return {};
+        }
+        return {};
+    }
+
+    Status check_real(const Inst& inst) const {
+        const std::size_t count = inst.real == RealOp::kOfInt ? 0 : inst.real == RealOp::kNeg ? 1 : 2;
+        FLEXOR_PROMISE("V7", inst.operands.size() == count && inst.results.size() == (is_comparison(inst.real) ? 0 : 1),
+                       "float arithmetic with another number of operands or results");
+        for (const std::vector<Reg>* registers : {&inst.operands, &inst.results}) {
+            for (Reg r : *registers) {
+                FLEXOR_PROMISE("V1", r < program_.registers.size(), "float arithmetic without an operand");
+                const ops::ArgType& type = program_.registers[r].type;
+                FLEXOR_PROMISE("V7", type.strength == types::Strength::kScalar && type.type.dtype == DType::kF64,
+                               "float arithmetic on a register that is no float");
+            }
+        }
+        return {};
+    }
+
+    Status check_terminator(const Terminator& terminator, const Defined& defined) const {
+        using Kind = Terminator::Kind;
+        const std::size_t targets = terminator.kind == Kind::kBranch ? 2 : terminator.kind == Kind::kJump ? 1 : 0;
+        FLEXOR_PROMISE("V2", terminator.targets.size() == targets, "a terminator with another number of targets");
+        if (terminator.kind == Kind::kBranch) {
+            const Condition& condition = terminator.condition;
+            FLEXOR_PROMISE("V2", (condition.reg == kNoReg) == condition.relation.has_value(),
+                           "a branch without one condition");
+            FLEXOR_TRY(use(condition.reg, defined));
+            if (condition.relation) FLEXOR_TRY(use(*condition.relation, defined));
+        }
+        for (const Target& target : terminator.targets) {
+            FLEXOR_PROMISE("V2", target.block < program_.blocks.size(), "a jump to a block that does not exist");
+            const Block& to = program_.blocks[target.block];
+            FLEXOR_PROMISE("V2", target.args.size() == to.params.size() && target.symbols.size() == to.symbols.size(),
+                           "a jump with another number of arguments than its block takes");
             for (std::size_t i = 0; i < target.args.size(); ++i) {
-                FLEXOR_TRY(use(defined, target.args[i]));
+                FLEXOR_PROMISE("V1", target.args[i] != kNoReg, "a jump without an argument");
+                FLEXOR_TRY(use(target.args[i], defined));
                 const types::TensorType& from = program_.registers[target.args[i]].type.type;
                 const types::TensorType& param = program_.registers[to.params[i]].type.type;
-                if (from.dtype != param.dtype || from.rank() != param.rank())
-                    return bug("a block argument of another type");
+                FLEXOR_PROMISE("V2", from.dtype == param.dtype && from.rank() == param.rank(),
+                               "a jump argument of another type: " + name(target.args[i]));
             }
+            for (const Dim& d : target.symbols) FLEXOR_TRY(use(d, defined, "a jump argument"));
         }
-        for (const LiveValue& v : t.values) FLEXOR_TRY(use_live(defined, v));
-        if (t.kind == Terminator::Kind::kExit) {
-            if (t.exit >= program_.exits.size()) return bug("an exit that does not exist");
-            for (const LiveValue& v : program_.exits[t.exit].locals) FLEXOR_TRY(use_live(defined, v));
-            for (const LiveValue& v : program_.exits[t.exit].stack) FLEXOR_TRY(use_live(defined, v));
+        for (const LiveValue& value : terminator.values) FLEXOR_TRY(use(value, defined));
+        if (terminator.kind == Kind::kExit) {
+            FLEXOR_PROMISE("V2", terminator.exit < program_.exits.size(), "an exit that does not exist");
+            const Exit& exit = program_.exits[terminator.exit];
+            for (const LiveValue& value : exit.locals) FLEXOR_TRY(use(value, defined));
+            for (const LiveValue& value : exit.stack) FLEXOR_TRY(use(value, defined));
         }
         return {};
     }
 
-    Expected<void> check_real(const Inst& inst) const {
-        const std::size_t count = inst.real == RealOp::kOfInt ? 0 : inst.real == RealOp::kNeg ? 1 : 2;
-        if (inst.operands.size() != count || inst.results.size() != (is_comparison(inst.real) ? 0u : 1u))
-            return bug("float arithmetic with another number of operands or results");
-        std::vector<Reg> all = inst.operands;
-        all.insert(all.end(), inst.results.begin(), inst.results.end());
-        for (Reg r : all) {
-            const ops::ArgType& t = program_.registers[r].type;
-            if (t.strength != types::Strength::kScalar || t.type.dtype != DType::kF64)
-                return bug("float arithmetic on a register that is no float");
+    Status check_block(const Block& block, Defined defined) const {
+        enter(block, defined);
+        for (Reg r : block.params) FLEXOR_TRY(check_type(r, defined));
+        for (const Inst& inst : block.insts) {
+            FLEXOR_TRY(check_parts(inst));
+            for (Reg r : inst.operands) FLEXOR_TRY(use(r, defined));
+            FLEXOR_TRY(use(inst.dim, defined, "a dim scalar"));
+            if (inst.requirement) FLEXOR_TRY(use(*inst.requirement, defined));
+            if (inst.kind == InstKind::kOp) FLEXOR_TRY(check_attrs(inst, defined));
+            leave(inst, defined);
+            for (Reg r : inst.results) FLEXOR_TRY(check_type(r, defined));
         }
-        return {};
+        return check_terminator(block.terminator, defined);
     }
 
     const Program& program_;
-    std::set<Reg> defined_;
-    std::vector<std::optional<std::set<Reg>>> in_;
+    std::set<Reg> registers_;     // defined anywhere
+    std::set<SymbolId> symbols_;  // likewise
+    std::set<SymbolId> entry_;
+    std::vector<std::optional<Defined>> in_;
 };
 
 }  // namespace

@@ -167,7 +167,6 @@ void Specializer::branch(std::int32_t pc, State& state) {
         decided = value.kind == LiveValue::Kind::kNone;
     } else {
         switch (value.kind) {
-            case LiveValue::Kind::kNone: decided = false; break;
             case LiveValue::Kind::kInt:
             case LiveValue::Kind::kBool: {
                 const Dim d = program_.env.simplify(value.integer);
@@ -186,15 +185,13 @@ void Specializer::branch(std::int32_t pc, State& state) {
                 break;
             }
             case LiveValue::Kind::kFloat: decided = value.real != 0; break;
-            case LiveValue::Kind::kString: decided = !value.text.empty(); break;
-            case LiveValue::Kind::kList: decided = !value.elements.empty(); break;
             case LiveValue::Kind::kReg: {
                 const types::TensorType& type = program_.registers[value.reg].type.type;
                 require({ops::Requirement::Kind::kCheck, ops::Relation::kEq, type.numel(), 1, 0, false}, nullptr, pc);
                 condition.reg = value.reg;
                 break;
             }
-            default: return leave(pc, state, "a branch on a value of this kind");
+            default: return leave(pc, state, "a branch on a value of this kind");  // the interpreter refuses it
         }
     }
     state.stack.pop_back();

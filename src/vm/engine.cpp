@@ -238,6 +238,7 @@ ThreadModule* Engine::thread_module(ThreadContext& context, const bytecode::Modu
 void Engine::clear() {
     std::lock_guard lock(mutex_);
     modules_.clear();
+    telemetry_->forget_entries();
     generation_.fetch_add(1, std::memory_order_release);
 }
 
@@ -516,10 +517,15 @@ void Engine::compile(Run& run, ThreadEntryPoint& point, const LiveValues& live, 
     found.entry = entry.get();
     if (!compiled) {
         const Diagnostic& error = compiled.error();
+        const bool by_design = error.id() == DiagnosticId::kOpNotCompiled;
         entry->reason = fallback_reason(error);
         // What a user's sizes caused says nothing about other sizes.
         entry->whole_signature = !options_.exact_only && error.kind() != DiagnosticKind::kUserError;
-        telemetry_->record_failed_compile(function.name, line, place + ": " + error.to_string(), seconds);
+        std::string text = place + ": " + error.to_string();
+        if (by_design)
+            telemetry_->record_interpreted(function.name, line, std::move(text), seconds);
+        else
+            telemetry_->record_failed_compile(function.name, line, std::move(text), seconds);
         if (run.trace != nullptr) run.trace->add("specialise", place + ": interpreted, " + error.to_string());
         if (entry->whole_signature) shared.add(entry, options_.entry_capacity);
         point.exact.insert(scratch.key, found.hold, options_.exact_capacity);
@@ -545,7 +551,8 @@ void Engine::compile(Run& run, ThreadEntryPoint& point, const LiveValues& live, 
     std::int64_t* frame = run.context.guard_frame.ensure(e.frame_slots + 1);
     std::copy_n(scratch.key.frame.data(), scratch.key.frame.size(), frame);
     if (!executable::guards_hold(e, frame)) {
-        // The guards refuse the very call that they were made for. The code is never reached by it.
+        // The guards refuse the very call that they were made for. The code is never reached.
+        telemetry_->forget(entry->record.get());
         telemetry_->record_failed_compile(function.name, line, place + ": the new entry's guards refuse its own call",
                                           0);
         auto refused = std::make_shared<Entry>();
@@ -560,6 +567,7 @@ void Engine::compile(Run& run, ThreadEntryPoint& point, const LiveValues& live, 
     }
     std::size_t entries = 0;
     if (const EntryRef evicted = shared.add(entry, options_.entry_capacity, &entries)) {
+        telemetry_->forget(evicted->record.get());
         telemetry_->record_eviction(function.name, line,
                                     place + ": " + std::to_string(options_.entry_capacity) +
                                         " entries of one signature; the least recently used is dropped");

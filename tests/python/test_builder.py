@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 import pytest
 
@@ -61,3 +63,20 @@ def test_a_scalar_beside_a_tensor_is_an_operand_of_the_op(expression, wanted):
     for session in SESSIONS:
         got = session.run(module, 7, np.array([1, 2], np.float32))
         assert np.asarray(got).tolist() == wanted
+
+
+def test_what_is_interpreted_by_design_is_told_as_information(caplog):
+    b = flexor.Builder()
+    f = b.function("main")
+    x = f.input("x", "float32", ["S"])
+    f.output(f.mul(f.call_foreign("host"), x))
+    module = b.build()
+    session = flexor.Session()
+    session.bind("host", lambda: 2.0)
+    with caplog.at_level(logging.INFO, logger="flexor"):
+        session.run(module, np.array([1, 0, 2], np.float32))
+    told = [(record.levelno, record.message.split()[0]) for record in caplog.records]
+    if flexor._flexor.has_code_generator():
+        assert (logging.INFO, "interpreted") in told
+    assert "compile_failed" not in [kind for _, kind in told]
+    assert session.stats()["failed_compilations"] == 0

@@ -202,7 +202,7 @@ if __name__ == "__main__":
         for name, engine in engines.items():
             for event in engine.session.events(seen[name]):
                 seen[name] = event["sequence"]
-                if event["kind"] == "compile_failed":
+                if event["kind"] in ("compile_failed", "interpreted"):
                     text = " ".join(event["text"].split())
                     kinds[("no code: " + "".join(c if not c.isdigit() else "#" for c in text))[:160], ""].append(seed)
     for (line, where), seeds in sorted(kinds.items(), key=lambda item: -len(item[1])):

@@ -1,7 +1,8 @@
 // Runs every tests/text/<stage>/<topic>.fasm. The first line names what is done with it: "; test: roundtrip, verify".
 //
 // A program that must be refused carries "; error: E0103" at the end of the line that the refusal names (on the first
-// line if it names none). The refusal must come from one of the verbs, in their order.
+// line if it names none). The refusal must come from one of the verbs, in their order; that of `run` is what the
+// program raises.
 //
 // A verb is one row of kVerbs. It gets the text and returns nothing, or the refusal that the engine gave; expectations
 // of its own it states with gtest.

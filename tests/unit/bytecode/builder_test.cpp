@@ -255,6 +255,12 @@ TEST(Builder, NamesWhatIsWrong) {
         return b.error()->code();
     };
     EXPECT_EQ(code([](auto&, auto& f, auto& x) { f.op("relo", {x}); }), "E0108");
+    Builder here;
+    here.set_location("model.py", 12);
+    here.clear_location();
+    here.symbol("if", 5, 4);
+    ASSERT_NE(here.error(), nullptr);
+    EXPECT_EQ(here.error()->where().source.rfind("builder_test.cpp:", 0), 0U) << here.error()->where().source;
     EXPECT_EQ(code([](auto&, auto& f, auto& x) { f.op("relu", {x, x}); }), "E0109");
     EXPECT_EQ(code([](auto&, auto& f, auto& x) { f.op("relu", {x}, {{"alpha", 1.0}}); }), "E0110");
     EXPECT_EQ(code([](auto& b, auto&, auto&) { b.symbol("N"); }), "E0111");

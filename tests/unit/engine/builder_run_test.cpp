@@ -188,5 +188,83 @@ TEST(BuilderRun, GivesWhatTheProgramSaysCompiled) {
     for (std::uint64_t seed = 0; seed < 60 && !testing::Test::HasFatalFailure(); ++seed) check(seed, session);
 }
 
+// Holds a factor as an attribute, and multiplies by it when it is called.
+class Scale final : public Foreign {
+public:
+    Expected<Value> call(std::span<const Value> arguments) override { return Value(factor * arguments[0].real()); }
+    Expected<Value> attribute(std::string_view name) override { return Value(name == "factor" ? factor : 0.0); }
+    double factor = 3;
+};
+
+std::vector<Value> run_everywhere(Builder& b, const std::vector<Value>& arguments) {
+    const Expected<Module> module = b.build();
+    if (!module) {
+        ADD_FAILURE() << module.error().to_string();
+        return {};
+    }
+    std::vector<Value> out;
+    for (const bool compile : {false, true}) {
+        SessionOptions options;
+        options.compile = compile;
+        Session session(options);
+        session.bind_value("scale", Value::foreign(std::make_shared<Scale>()));
+        Expected<std::vector<Value>> run = session.run(*module, arguments);
+        if (!run) {
+            ADD_FAILURE() << run.error().to_string() << module->disassemble({.positions = false});
+            return {};
+        }
+        if (compile) {
+            EXPECT_EQ(run->size(), out.size());
+            for (std::size_t i = 0; i < std::min(run->size(), out.size()); ++i)
+                EXPECT_EQ((*run)[i].describe(), out[i].describe()) << i;
+        }
+        out = std::move(*run);
+    }
+    return out;
+}
+
+TEST(BuilderRun, ListsAndDictsComeApart) {
+    Builder b;
+    FunctionBuilder f = b.function("main");
+    const Var n = f.input("n", "int");
+    const std::vector<Var> parts = f.unpack(f.list({n, 2, "three"}), 3);
+    ASSERT_EQ(parts.size(), 3u);
+    EXPECT_EQ(parts[0].type(), "int");
+    for (const Var& part : parts) f.output("", part);
+    const Var dict = f.dict({{"a", n}, {"b", 5}});
+    f.output("", f.dict_get(dict, "b"));
+    f.output("", f.dict_get(dict, "a"));
+    const std::vector<Value> results = run_everywhere(b, {Value(7)});
+    ASSERT_EQ(results.size(), 5u);
+    EXPECT_EQ(results[0].integer(), 7);
+    EXPECT_EQ(results[1].integer(), 2);
+    EXPECT_EQ(results[2].text(), "three");
+    EXPECT_EQ(results[3].integer(), 5);
+    EXPECT_EQ(results[4].integer(), 7);
+
+    Builder wrong;
+    FunctionBuilder g = wrong.function("main");
+    EXPECT_EQ(g.unpack(g.list({1, 2}), 3).size(), 3u);
+    ASSERT_NE(wrong.error(), nullptr);
+    EXPECT_EQ(wrong.error()->code(), "E0117");
+}
+
+TEST(BuilderRun, FunctionsAndForeignValuesAreValues) {
+    Builder b;
+    FunctionBuilder twice = b.function("twice");
+    twice.output("", twice.scalar("mul", {twice.input("x", "float"), 2}));
+    FunctionBuilder f = b.function("main");
+    const Var x = f.input("x", "float");
+    f.output("", f.call_value(f.function_value("twice"), {x}));
+    const Var scale = f.foreign_value("scale");
+    f.output("", f.call_value(scale, {x}));
+    f.output("", f.attribute_of(scale, "factor"));
+    const std::vector<Value> results = run_everywhere(b, {Value(2.5)});
+    ASSERT_EQ(results.size(), 3u);
+    EXPECT_EQ(results[0].real(), 5.0);
+    EXPECT_EQ(results[1].real(), 7.5);
+    EXPECT_EQ(results[2].real(), 3.0);
+}
+
 }  // namespace
 }  // namespace flexor

@@ -74,6 +74,39 @@ TEST(Telemetry, EventRingKeepsTheNewest) {
     EXPECT_EQ(telemetry.events(4990).size(), 10u);
 }
 
+TEST(Telemetry, EntriesAreThoseThatServeCalls) {
+    Telemetry telemetry;
+    std::vector<std::shared_ptr<EntryRecord>> entries;
+    for (const char* name : {"a", "b", "c"}) {
+        entries.push_back(std::make_shared<EntryRecord>());
+        entries.back()->stats.function = name;
+        telemetry.record_compile(entries.back());
+    }
+    const auto names = [&] {
+        std::string out;
+        for (const EntryStats& entry : telemetry.snapshot().entries) out += entry.function;
+        return out;
+    };
+    EXPECT_EQ(names(), "abc");
+    telemetry.forget(entries[1].get());
+    EXPECT_EQ(names(), "ac");
+    entries[0].reset();
+    EXPECT_EQ(names(), "c") << "an entry that is gone with its module";
+    telemetry.forget_entries();
+    EXPECT_EQ(names(), "");
+    EXPECT_EQ(telemetry.snapshot().compilations, 3u);
+}
+
+TEST(Telemetry, WhatIsInterpretedByDesignIsNoFailure) {
+    Telemetry telemetry;
+    telemetry.record_interpreted("main", 3, "main@0: E0701", 0.5);
+    const Stats stats = telemetry.snapshot();
+    EXPECT_EQ(stats.failed_compilations, 0u);
+    EXPECT_EQ(stats.compile_seconds, 0);
+    ASSERT_EQ(telemetry.events(0).size(), 1u);
+    EXPECT_EQ(telemetry.events(0)[0].kind, "interpreted");
+}
+
 Stats sample_stats() {
     Telemetry telemetry;
     const auto shard = telemetry.make_shard();
@@ -108,7 +141,11 @@ TEST(Telemetry, JsonIsJson) {
 
 TEST(Telemetry, PrometheusTextHasOneTypePerFamily) {
     const std::string text = to_prometheus(sample_stats());
-    EXPECT_NE(text.find("flexor_cache_requests_total{level=\"exact\",result=\"hit\"} 8\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("flexor_cache_requests_total{rung=\"exact\",result=\"hit\"} 8\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("flexor_cache_lookup_seconds{rung=\"symbolic\"} "), std::string::npos) << text;
+    for (const char* line : {"flexor_entries 1\n", "flexor_fallback_seconds_total 1", "flexor_pool_reuses_total 0\n",
+                             "flexor_pool_bytes{state=\"live\"} 0\n", "flexor_pool_limit_bytes{limit=\"soft\"} 0\n"})
+        EXPECT_NE(text.find(line), std::string::npos) << line << text;
     EXPECT_NE(text.find("flexor_fallbacks_total{op=\"so\\\"rt\",reason=\"not\\ncompiled\"} 1\n"), std::string::npos);
     std::map<std::string, int> types;
     std::size_t at = 0;

@@ -231,10 +231,15 @@ TEST_F(EngineTest, EntriesAreBoundedAndTheOldestGoes) {
     };
     for (std::size_t n = 1; n <= 10; ++n) ASSERT_TRUE(run({floats(std::vector<float>(n, 1.0f))}));
     EXPECT_EQ(telemetry_.snapshot().evictions, 6u);
+    EXPECT_EQ(telemetry_.snapshot().entries.size(), 4u);
     ASSERT_TRUE(run({floats(std::vector<float>(10, 1.0f))}));
     EXPECT_EQ(compiler_.count, 10);
     ASSERT_TRUE(run({floats({1.0f})})) << "an evicted entry's exact record is gone with it";
     EXPECT_EQ(compiler_.count, 11);
+    engine_->clear();
+    EXPECT_TRUE(telemetry_.snapshot().entries.empty());
+    ASSERT_TRUE(run({floats({1.0f})}));
+    EXPECT_EQ(telemetry_.snapshot().entries.size(), 1u);
 }
 
 TEST_F(EngineTest, OneCompilationWhenThreadsMissTogether) {
@@ -303,6 +308,10 @@ TEST_F(EngineTest, WhatCannotBeCompiledIsInterpretedOnceAndRemembered) {
     // One try per pc that interpretation passed: pcs 0 to 3.
     EXPECT_EQ(compiler_.count, 4);
     const Stats stats = telemetry_.snapshot();
+    EXPECT_EQ(stats.failed_compilations, 0u) << "left to the interpreter by design";
+    int told = 0;
+    for (const Event& event : telemetry_.events(0)) told += event.kind == "interpreted";
+    EXPECT_EQ(told, 4);
     ASSERT_EQ(stats.fallbacks.size(), 1u);
     EXPECT_EQ(stats.fallbacks[0].op, "mul");
     EXPECT_EQ(stats.fallbacks[0].count, 3u);
