@@ -116,18 +116,19 @@ Expected<void> reference_sdpa(ReferenceContext& c) {
             scores.push_back(score);
         }
         const bool nothing = largest == -kInf;
-        for (double& s : scores) s = nothing && zero ? 0 : std::exp(s - largest);
+        for (double& s : scores) s = nothing ? 0 : std::exp(s - largest);
         const double sum = pairwise_sum(scores);
         for (I e = 0; e < v.size(3); ++e) {
             std::vector<double> products;
             for (I j = 0; j < keys; ++j) {
                 // Keys beyond the length, and all keys of a row without any, do not exist, whatever their values are.
-                if (nothing ? zero : j >= length) continue;
+                if (nothing || j >= length) continue;
                 const I value[] = {b, h / group, j, e};
                 products.push_back(scores[static_cast<std::size_t>(j)] / sum * load_real(v, offset_of(v, value)));
             }
             const I place[] = {b, h, i, e};
-            store_real(c.outputs[0], offset_of(c.outputs[0], place), pairwise_sum(products));
+            const double empty = zero ? 0 : std::numeric_limits<double>::quiet_NaN();
+            store_real(c.outputs[0], offset_of(c.outputs[0], place), nothing ? empty : pairwise_sum(products));
         }
     });
     return {};
@@ -147,6 +148,12 @@ std::vector<Sample> sdpa_samples() {
         sample({input({3, 1, 5, 4}), input({3, 1, 5, 4}), input({3, 1, 5, 4}), none(), indices({3}, 6)},
                Attrs{{"is_causal", true}}),
         sample({input({1, 1, 2, 4}), input({1, 1, 0, 4}), input({1, 1, 0, 4}), none(), none()}),
+        sample({input({1, 1, 2, 4}), input({1, 1, 0, 4}), input({1, 1, 0, 4}), none(), none()},
+               Attrs{{"fully_masked", "nan"}}),
+        sample({input({2, 2, 17, 4}), input({2, 1, 3, 4}), input({2, 1, 3, 4}), typed({17, 1}, b), none()},
+               Attrs{{"fully_masked", "nan"}}),
+        sample({input({5, 1, 2, 4}), input({5, 1, 3, 4}), input({5, 1, 3, 4}), none(), indices({5}, 2)},
+               Attrs{{"fully_masked", "nan"}}),
         sample({input({0, 2, 3, 4}), input({0, 2, 3, 4}), input({0, 2, 3, 4}), none(), none()}),
         sample({input({1, 1, 1, 1}), input({1, 1, 1, 1}), input({1, 1, 1, 1}), none(), none()})};
 }

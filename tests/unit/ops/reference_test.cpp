@@ -179,6 +179,9 @@ TEST(Reference, Attention) {
     expect_values(call("sdpa", {q, k, v, {}, i64({1}, {1})}), {10}, 1e-6);
     expect_values(call("sdpa", {q, k, v, {}, i64({1}, {0})}), {0});
     expect_values(call("sdpa", {q, k, v, {}, i64({1}, {0})}, {{"fully_masked", "nan"}}), {kNan});
+    const Value nothing = f32({1, 1, 0, 1}, {});
+    expect_values(call("sdpa", {q, nothing, nothing, {}, {}}, {{"fully_masked", "nan"}}), {kNan});
+    expect_values(call("sdpa", {q, nothing, nothing, {}, {}}), {0});
     const Value no = as_value(tensor(DType::kBool, {1, 2}, {0, 0}));
     expect_values(call("sdpa", {q, k, v, no, {}}), {0});
     expect_values(call("sdpa", {q, k, v, f32({2}, {-kInf, 0}), {}}), {20}, 1e-6);
