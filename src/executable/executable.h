@@ -193,7 +193,7 @@ struct Block {
 
 struct KernelSlot {
     loopir::Kernel ir;
-    runtime::KernelRef handle;  // set by the driver
+    runtime::KernelRef handle;         // set by the driver
     std::vector<types::OpSite> sites;  // ops that it computes, all or in part
 };
 
