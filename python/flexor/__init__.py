@@ -6,6 +6,8 @@
     print(flexor.stats()["hit_rate"])
 """
 
+import logging
+
 from flexor._module import Module, from_text, load, registry
 from flexor.builder import Builder, FunctionBuilder, Symbol, Var
 from flexor.errors import (
@@ -23,6 +25,8 @@ from flexor.errors import (
 from flexor.session import Session, dashboard, default_session, prometheus, stats
 
 __version__ = "0.1.0"
+
+logging.getLogger("flexor").addHandler(logging.NullHandler())
 
 __all__ = [
     "ArgumentError",

@@ -11,6 +11,7 @@ import numpy as np
 
 from flexor import _flexor
 from flexor._module import Module
+from flexor.errors import NotSupported
 
 Symbol = _flexor.SymbolicInt
 Dim = Any  # int, str (a symbol's name) or Symbol
@@ -140,6 +141,9 @@ class Var:
 
     def __invert__(self) -> Any:
         return self._op("bitwise_not")
+
+    def __iter__(self) -> Any:
+        raise TypeError("a value under construction cannot be iterated; split, select or unstack it with ops")
 
     def __bool__(self) -> bool:
         raise TypeError("a value under construction has no truth value; write a branch with if_else")
@@ -462,13 +466,20 @@ class Builder:
         return self._native.symbol(name, lo, hi)
 
     def weight(self, name: str, array: Any) -> Weight:
-        """Adds a constant tensor (NumPy, torch CPU, or anything np.asarray takes). Contiguous memory is shared, not copied."""
+        """Adds a constant tensor: a NumPy array, a strided torch tensor in CPU memory, or anything np.asarray takes.
+
+        Contiguous memory is shared, not copied: it must not change while the Module lives. Raises NotSupported for other
+        tensors of torch and for masked arrays.
+        """
         self._locate()
-        dtype = str(array.dtype).removeprefix("torch.")
         if hasattr(array, "detach"):
-            array = array.detach().contiguous()
-            data, shape = array.data_ptr(), tuple(array.shape)
+            if array.device.type != "cpu" or str(array.layout) != "torch.strided" or array.is_quantized:
+                raise NotSupported(f"weight {name!r} is a {array.layout} tensor on {array.device}; pass a strided one on the CPU")
+            array = array.detach().resolve_conj().resolve_neg().contiguous()
+            dtype, data, shape = str(array.dtype).removeprefix("torch."), array.data_ptr(), tuple(array.shape)
         else:
+            if isinstance(array, np.ma.MaskedArray):
+                raise NotSupported(f"weight {name!r} is a masked array; pass array.filled(...)")
             array = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
             dtype, data, shape = str(array.dtype), array.ctypes.data, array.shape
         self._native.weight(name, array, data, dtype, list(shape))

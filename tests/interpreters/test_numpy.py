@@ -236,3 +236,49 @@ def test_explain_stats_and_symbols(session):
     assert "hit rate" in session.dashboard()
     assert session.prometheus()
     assert [argument["name"] for argument in module.inputs()] == ["x", "y"]
+
+
+@pytest.mark.parametrize("framework", ["flag", "memory map"])
+def test_a_view_of_read_only_memory_is_read_only(session, framework, tmp_path):
+    if framework == "flag":
+        x = numbers(3, 4)
+        x.flags.writeable = False
+    else:
+        np.save(tmp_path / "x.npy", numbers(3, 4))
+        x = np.load(tmp_path / "x.npy", mmap_mode="r").view(np.ndarray)
+    b = flexor.Builder()
+    f = b.function("main", inputs=[("x", "float32", ["N", "M"])])
+    f.output(f.inputs[0].permute(1, 0), f.inputs[0] * 1.0)
+    view, fresh = session.run(b.build(), x)
+    assert not view.flags.writeable
+    assert fresh.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        view[0, 0] = 1
+
+
+def test_an_argument_that_holds_itself_is_refused(session):
+    module = flexor.from_text(".func main(x: any) -> 1\n LOAD_LOCAL x\n RETURN 1\n.end\n")
+    itself = [1]
+    itself.append(itself)
+    deep = []
+    for _ in range(200_000):
+        deep = [deep]
+    for argument in (itself, {"a": itself}, deep):
+        with pytest.raises(RecursionError):
+            session.run(module, argument)
+    assert session.run(module, [1, [2.5, "x"]]) == [1, [2.5, "x"]]
+
+
+def test_a_value_under_construction_cannot_be_iterated():
+    f = flexor.Builder().function("main", inputs=[("x", "float32", ["N"])])
+    with pytest.raises(TypeError, match="iterated"):
+        list(f.inputs[0])
+
+
+def test_weights_of_kinds_that_have_no_plain_memory_are_refused():
+    b = flexor.Builder()
+    with pytest.raises(flexor.NotSupported, match="masked"):
+        b.weight("w", np.ma.masked_array([1.0, 2.0], [True, False]))
+    f = b.function("main")
+    f.output(f.weight(b.weight("v", [1.5, 2.5])))
+    np.testing.assert_array_equal(flexor.Session().run(b.build()), [1.5, 2.5])

@@ -80,3 +80,16 @@ def test_what_is_interpreted_by_design_is_told_as_information(caplog):
         assert (logging.INFO, "interpreted") in told
     assert "compile_failed" not in [kind for _, kind in told]
     assert session.stats()["failed_compilations"] == 0
+
+
+def test_weights_of_torch_are_taken_as_they_read():
+    torch = pytest.importorskip("torch", reason="torch is the oracle")
+    b = flexor.Builder()
+    for refused in (torch.ones(3, device="meta"), torch.ones(3).to_sparse()):
+        with pytest.raises(flexor.NotSupported, match="w"):
+            b.weight("w", refused)
+    negated = torch.conj(torch.tensor([1 + 2j, 3 - 4j])).imag  # a lazily negated view
+    assert negated.is_neg()
+    f = b.function("main")
+    f.output(f.weight(b.weight("v", negated)))
+    assert flexor.Session().run(b.build()).tolist() == [-2.0, 4.0]

@@ -346,6 +346,14 @@ constexpr const char* kOwnerName = "flexor.tensor";
 
 void delete_owner(PyObject* capsule) { delete static_cast<Tensor*>(PyCapsule_GetPointer(capsule, kOwnerName)); }
 
+// A view of an argument may be written where the argument may.
+bool is_read_only(const Tensor& tensor) {
+    const Storage* storage = tensor.storage();
+    if (storage->deleter != release_object || storage->context == nullptr) return false;
+    auto* object = static_cast<PyObject*>(storage->context);
+    return PyArray_Check(object) && PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(object)) == 0;
+}
+
 PyObject* numpy_from_tensor(const Tensor& tensor) {
     int type = NPY_FLOAT32;
     switch (tensor.dtype()) {
@@ -387,7 +395,8 @@ PyObject* numpy_from_tensor(const Tensor& tensor) {
         strides[i] = tensor.stride(i) * item;
     }
     PyObject* array = PyArray_NewFromDescr(&PyArray_Type, descr, tensor.rank(), sizes, strides, tensor.data(),
-                                           NPY_ARRAY_WRITEABLE | NPY_ARRAY_ALIGNED, nullptr);
+                                           (is_read_only(tensor) ? 0 : NPY_ARRAY_WRITEABLE) | NPY_ARRAY_ALIGNED,
+                                           nullptr);
     if (array == nullptr) return nullptr;
     PyObject* owner = PyCapsule_New(new Tensor(tensor), kOwnerName, delete_owner);
     if (owner == nullptr || PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array), owner) != 0) {
@@ -466,8 +475,14 @@ bool value_from_object(PyObject* object, Value& out, Framework& framework) {
         if (text == nullptr) return false;
         return out = Value(text), true;
     }
-    if (PyList_Check(object) || PyTuple_Check(object)) return sequence_from_object(object, out, framework);
-    if (PyDict_Check(object)) return dict_from_object(object, out, framework);
+    if (PyList_Check(object) || PyTuple_Check(object) || PyDict_Check(object)) {
+        // A list may hold itself.
+        if (Py_EnterRecursiveCall(" in an argument") != 0) return false;
+        const bool ok = PyDict_Check(object) ? dict_from_object(object, out, framework)
+                                             : sequence_from_object(object, out, framework);
+        Py_LeaveRecursiveCall();
+        return ok;
+    }
     if (torch.tensor == nullptr && look_for_torch()) return value_from_object(object, out, framework);
     if (torch.tensor != nullptr && PyObject_TypeCheck(object, torch.tensor)) {
         raise_named("NotSupported",
