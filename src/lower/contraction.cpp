@@ -11,7 +11,11 @@ using loopir::StridedOperand;
 
 namespace {
 
-DType accumulator_of(DType d) { return d == DType::kF16 || d == DType::kBF16 ? DType::kF32 : d; }
+// 8-bit integers wrap at the end as they would at each step.
+DType accumulator_of(DType d) {
+    if (d == DType::kF16 || d == DType::kBF16) return DType::kF32;
+    return d == DType::kI8 || d == DType::kU8 ? DType::kI32 : d;
+}
 
 bool same(const Program& program, const Dim& a, const Dim& b) { return program.env.eq(a, b) == Truth::kTrue; }
 

@@ -256,7 +256,7 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
     types::Attrs given;
     if (!resolve_attrs(site, first, state, given)) return false;
     auto attrs = ops::check_attrs(*op, given);
-    if (!attrs) return refuse(attrs.error().to_string());
+    if (!attrs) return refuse("the attributes do not fit: " + attrs.error().code());
 
     // Lists are flattened; everything must be a value an op can take before anything is emitted.
     std::vector<const LiveValue*> values;
@@ -338,7 +338,7 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
     if (!inferred || !guardable()) {
         // The interpreter raises it, with concrete shapes, if the run gets here.
         std::string why = inferred ? "the rank or the strides of the result depend on data"
-                                   : "the operands do not fit: " + inferred.error().to_string();
+                                   : "the operands do not fit: " + inferred.error().code();
         program_.env = before;
         block().insts.resize(mark);
         return refuse(std::move(why));

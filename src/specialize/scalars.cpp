@@ -126,7 +126,7 @@ bool Specializer::scalar(ScalarOperator op, std::int32_t pc, State& state) {
         const Value a = value_of(operands[0]);
         auto folded =
             count == 1 ? bytecode::scalar_unary(op, a) : bytecode::scalar_binary(op, a, value_of(operands[1]));
-        if (!folded) return refuse(folded.error().to_string());  // the interpreter raises it
+        if (!folded) return refuse("scalar arithmetic that raises: " + folded.error().code());
         result = live_value_of(*folded);
     } else if (!integral || op == ScalarOperator::kTrueDiv || op == ScalarOperator::kToFloat) {
         result = real_scalar(op, operands, pc);

@@ -282,3 +282,16 @@ def test_weights_of_kinds_that_have_no_plain_memory_are_refused():
     f = b.function("main")
     f.output(f.weight(b.weight("v", [1.5, 2.5])))
     np.testing.assert_array_equal(flexor.Session().run(b.build()), [1.5, 2.5])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64], ids=lambda d: d.__name__)
+def test_products_of_integers_wrap_and_are_compiled(session, dtype):
+    b = flexor.Builder()
+    f = b.function("main", inputs=[("x", np.dtype(dtype).name, ["M", "K"]), ("y", np.dtype(dtype).name, ["K", "N"])])
+    f.output(f.matmul(*f.inputs))
+    module = b.build()
+    for m, k, n in ((1, 1, 1), (2, 0, 3), (17, 33, 15), (16, 100, 64)):
+        x, y = (np.random.default_rng(seed).integers(-100, 100, s).astype(dtype) for seed, s in enumerate([(m, k), (k, n)]))
+        wanted = (x.astype(np.int64) @ y.astype(np.int64)).astype(dtype)
+        np.testing.assert_array_equal(session.run(module, x, y), wanted)
+    assert session.stats()["fallback_rate"] == 0 or not flexor._flexor.has_code_generator()
