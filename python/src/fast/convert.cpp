@@ -394,9 +394,9 @@ PyObject* numpy_from_tensor(const Tensor& tensor) {
         sizes[i] = tensor.size(i);
         strides[i] = tensor.stride(i) * item;
     }
-    PyObject* array = PyArray_NewFromDescr(&PyArray_Type, descr, tensor.rank(), sizes, strides, tensor.data(),
-                                           (is_read_only(tensor) ? 0 : NPY_ARRAY_WRITEABLE) | NPY_ARRAY_ALIGNED,
-                                           nullptr);
+    PyObject* array =
+        PyArray_NewFromDescr(&PyArray_Type, descr, tensor.rank(), sizes, strides, tensor.data(),
+                             (is_read_only(tensor) ? 0 : NPY_ARRAY_WRITEABLE) | NPY_ARRAY_ALIGNED, nullptr);
     if (array == nullptr) return nullptr;
     PyObject* owner = PyCapsule_New(new Tensor(tensor), kOwnerName, delete_owner);
     if (owner == nullptr || PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array), owner) != 0) {
