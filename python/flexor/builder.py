@@ -14,7 +14,7 @@ from flexor._module import Module
 from flexor.errors import NotSupported
 
 Symbol = _flexor.SymbolicInt
-Dim = Any  # int, str (a symbol's name) or Symbol
+Dim = Any  # int, str (a symbol's name), Symbol, or None (a size of its own)
 _THIS_FILE = __file__
 
 
@@ -277,7 +277,7 @@ class FunctionBuilder:
         self._builder._locate()
         kind = dtype
         if shape is not None:
-            kind = f"{_text_dtype(dtype)}[{', '.join(str(d) for d in shape)}]" + ("?" if optional else "")
+            kind = f"{_text_dtype(dtype)}[{', '.join('?' if d is None else str(d) for d in shape)}]" + ("?" if optional else "")
         value = Var(self, self._native.input(name, kind))
         self.inputs.append(value)
         return value

@@ -18,16 +18,23 @@ _INFOS = {"generalise", "over_soft_limit", "interpreted", "evict"}
 
 
 def _bytes(limit: int | str | None) -> int:
-    """Bytes of a limit: a count, or text such as "256MB"; None is no limit."""
+    """Bytes of a limit: a count, or text such as "256MB"; None is no limit. Raises ValueError for anything else."""
     if limit is None:
         return 0
+    number: float = -1
     if isinstance(limit, int):
-        return limit
-    text = limit.strip().upper().removesuffix("IB") + ("B" if limit.strip().upper().endswith("IB") else "")
-    for unit in sorted(_UNITS, key=len, reverse=True):
-        if text.endswith(unit) and text[: -len(unit)].strip():
-            return int(float(text[: -len(unit)]) * _UNITS[unit])
-    return int(text)
+        number = limit
+    elif isinstance(limit, str):
+        text = limit.strip().upper()
+        text = text.removesuffix("IB") + "B" if text.endswith("IB") else text
+        unit = next((u for u in sorted(_UNITS, key=len, reverse=True) if text.endswith(u)), "")
+        try:
+            number = float(text.removesuffix(unit)) * _UNITS.get(unit, 1)
+        except ValueError:
+            pass
+    if not 0 <= number < 2**63:
+        raise ValueError(f'{limit!r} is no number of bytes; write a count, or text such as "256MB"')
+    return int(number)
 
 
 def _tell(line: str) -> None:

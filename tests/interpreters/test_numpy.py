@@ -295,3 +295,19 @@ def test_products_of_integers_wrap_and_are_compiled(session, dtype):
         wanted = (x.astype(np.int64) @ y.astype(np.int64)).astype(dtype)
         np.testing.assert_array_equal(session.run(module, x, y), wanted)
     assert session.stats()["fallback_rate"] == 0 or not flexor._flexor.has_code_generator()
+
+
+def test_limits_are_counts_or_text_with_a_unit():
+    for limit, count in ((1024, 1024), ("4KB", 4096), (" 1.5 mib ", 3 << 19), ("7", 7), (None, 0)):
+        assert flexor.Session(soft_limit=limit).stats()["pool"]["soft_limit"] == count
+    for wrong in ("abc", -1, "MB", "-1KB", 1e9, [1], "1e30GB"):
+        with pytest.raises(ValueError, match="bytes"):
+            flexor.Session(soft_limit=wrong)
+
+
+def test_dims_without_a_name_are_sizes_of_their_own(session):
+    b = flexor.Builder()
+    f = b.function("main", inputs=[("x", "float32", [None, 4]), ("y", "float32", [None, 4])])
+    f.output(f.inputs[0] * 2.0, f.inputs[1] + 1.0)
+    x, y = session.run(b.build(), np.ones((3, 4), np.float32), np.ones((2, 4), np.float32))
+    assert (x.shape, y.shape) == ((3, 4), (2, 4))
