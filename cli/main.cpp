@@ -24,6 +24,7 @@ public:
     CommandLine()
         : app_("Runs tensor programs of undecided shape: stack bytecode, compiled per family of shapes.", "flexor") {
         app_.require_subcommand(1);
+        app_.set_version_flag("--version", FLEXOR_VERSION);
         app_.footer("Exit codes: 0 done, 1 refused with a diagnostic, 2 wrong usage, 3 a bug of flexor.");
 
         CLI::App* assemble = add("asm", "Assembles a program into the binary form", asm_command);
@@ -64,6 +65,18 @@ public:
     }
 
     int run(int argc, char** argv) {
+        if (argc > 1 && argv[1][0] != '-') {
+            std::string known;
+            bool found = false;
+            for (const CLI::App* sub : app_.get_subcommands({})) {
+                known += " " + sub->get_name();
+                found = found || sub->get_name() == argv[1];
+            }
+            if (!found) {
+                std::fprintf(stderr, "flexor: there is no command '%s'; the commands are:%s\n", argv[1], known.c_str());
+                return kUsage;
+            }
+        }
         try {
             app_.parse(words(argc, argv));
         } catch (const CLI::ParseError& error) {

@@ -99,3 +99,7 @@ def test_wrong_usage_is_told_apart(flexor):
         assert result.out == ""
         assert result.err != ""
     assert "Usage" in flexor.ok("run", "--help").out
+    unknown = flexor("nonsense", "--json").err
+    assert "'nonsense'" in unknown
+    assert "explain" in unknown
+    assert flexor.ok("--version").out.strip().count(".") == 2
