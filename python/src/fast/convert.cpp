@@ -476,11 +476,17 @@ bool value_from_object(PyObject* object, Value& out, Framework& framework) {
         return out = Value(text), true;
     }
     if (PyList_Check(object) || PyTuple_Check(object) || PyDict_Check(object)) {
-        // A list may hold itself.
-        if (Py_EnterRecursiveCall(" in an argument") != 0) return false;
+        // A list may hold itself. Interpreters differ in how deep they let C go.
+        constexpr int kMostNested = 500;
+        thread_local int nested = 0;
+        if (nested == kMostNested) {
+            PyErr_SetString(PyExc_RecursionError, "an argument is nested deeper than 500 lists");
+            return false;
+        }
+        ++nested;
         const bool ok = PyDict_Check(object) ? dict_from_object(object, out, framework)
                                              : sequence_from_object(object, out, framework);
-        Py_LeaveRecursiveCall();
+        --nested;
         return ok;
     }
     if (torch.tensor == nullptr && look_for_torch()) return value_from_object(object, out, framework);
