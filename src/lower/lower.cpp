@@ -704,8 +704,7 @@ Expected<Executable> Lowerer::run() {
     for (std::size_t b = 0; b < program_.blocks.size(); ++b) {
         for (const Inst& inst : program_.blocks[b].insts) {
             for (Reg r : inst.results) producers_[r] = &inst;
-            const bool compares = inst.kind == InstKind::kReal && specialised::is_comparison(inst.real);
-            if (inst.kind == InstKind::kReadInt || compares) read_symbols_[b].insert(inst.symbol);
+            if (specialised::defines_symbol(inst)) read_symbols_[b].insert(inst.symbol);
         }
     }
     for (const auto& s : program_.entry_symbols) slots_.bind_symbol(s.symbol, s.slot);

@@ -88,6 +88,11 @@ struct Inst {
     std::int32_t line = 0;
 };
 
+// Whether `symbol` has its value from this instruction.
+inline bool defines_symbol(const Inst& inst) {
+    return inst.kind == InstKind::kReadInt || (inst.kind == InstKind::kReal && is_comparison(inst.real));
+}
+
 // A value of the VM at a safe point or a return.
 struct LiveValue {
     enum class Kind : std::uint8_t {

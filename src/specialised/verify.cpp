@@ -87,10 +87,6 @@ private:
         return s < program_.env.symbol_count() ? program_.env.name(s) : "symbol " + std::to_string(s);
     }
 
-    static bool defines_symbol(const Inst& inst) {
-        return inst.kind == InstKind::kReadInt || (inst.kind == InstKind::kReal && is_comparison(inst.real));
-    }
-
     // The first symbol of `d` that is not among `known`, or "".
     std::string unknown(const Dim& d, const std::set<SymbolId>& known) const {
         if (d.is_constant()) return "";

@@ -120,11 +120,8 @@ LiveValue Specializer::entry_value(const LiveSignature& signature, const bytecod
             break;
         }
         case LiveKind::kFloat: {
-            ops::ArgType type;
-            type.type.dtype = DType::kF64;
-            type.strength = types::Strength::kScalar;
             value.kind = LiveValue::Kind::kReg;
-            value.reg = new_register(type);
+            value.reg = float_register();
             program_.registers[value.reg].name = name;
             Inst inst;
             inst.kind = InstKind::kArgument;

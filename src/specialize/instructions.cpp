@@ -100,8 +100,7 @@ Inst& Specializer::emit(Inst inst, std::int32_t pc) {
     inst.line = line_at(pc);
     const bool writes = inst.kind == InstKind::kOp && inst.op->effects.value == ops::Effects::kWritesFirst;
     if (writes) first_new_symbol_ = static_cast<std::uint32_t>(program_.env.symbol_count());
-    const bool compares = inst.kind == InstKind::kReal && specialised::is_comparison(inst.real);
-    if (inst.kind == InstKind::kReadInt || compares) first_new_symbol_ = inst.symbol;
+    if (specialised::defines_symbol(inst)) first_new_symbol_ = inst.symbol;
     if (inst.kind == InstKind::kReadFloat) first_new_symbol_ = static_cast<std::uint32_t>(program_.env.symbol_count());
     block().insts.push_back(std::move(inst));
     return block().insts.back();
@@ -385,11 +384,8 @@ bool Specializer::item(std::int32_t pc, State& state) {
     inst.operands = {value.reg};
     state.stack.pop_back();
     if (is_floating(type.type.dtype)) {
-        ops::ArgType scalar;
-        scalar.type.dtype = DType::kF64;
-        scalar.strength = types::Strength::kScalar;
         inst.kind = InstKind::kReadFloat;
-        const Reg reg = new_register(std::move(scalar));
+        const Reg reg = float_register();
         inst.results = {reg};
         emit(std::move(inst), pc);
         state.stack.push_back(of_register(reg));

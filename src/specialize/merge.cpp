@@ -31,24 +31,14 @@ bool Specializer::same(const LiveValue& a, const LiveValue& b) const {
 
 Reg Specializer::as_register(const LiveValue& value, std::uint32_t at) {
     if (value.kind == LiveValue::Kind::kReg) return value.reg;
-    ops::ArgType type;
-    type.type.dtype = DType::kF64;
-    type.strength = types::Strength::kScalar;
     Inst inst;
     inst.kind = InstKind::kConst;
     inst.constant = ConstScalar{value.real};
-    const Reg reg = new_register(type);
+    const Reg reg = float_register();
     inst.results = {reg};
     program_.blocks[at].insts.push_back(std::move(inst));
     return reg;
 }
-
-namespace {
-bool is_runtime_float(const Program& program, const LiveValue& v) {
-    return v.kind == LiveValue::Kind::kFloat ||
-           (v.kind == LiveValue::Kind::kReg && program.registers[v.reg].type.strength == types::Strength::kScalar);
-}
-}  // namespace
 
 // One value of a join of several paths, all of them known.
 bool Specializer::join_value(const std::string& path, std::vector<Incoming>& incoming,
@@ -82,17 +72,14 @@ bool Specializer::join_value(const std::string& path, std::vector<Incoming>& inc
         return Dim::symbol(id);
     };
     for (const LiveValue* v : values) {
-        const bool floats = is_runtime_float(program_, first) && is_runtime_float(program_, *v);
+        const bool floats = is_float(first) && is_float(*v);
         if (!floats && v->kind != first.kind) return refuse("paths meet with values of different kinds");
     }
-    if (is_runtime_float(program_, first)) {
+    if (is_float(first)) {
         out.kind = LiveValue::Kind::kReg;
         for (std::size_t i = 0; i < values.size(); ++i)
             edge(i).args.push_back(as_register(*values[i], incoming[i].block));
-        ops::ArgType type;
-        type.type.dtype = DType::kF64;
-        type.strength = types::Strength::kScalar;
-        out.reg = new_register(type);
+        out.reg = float_register();
         program_.blocks[to].params.push_back(out.reg);
         return true;
     }
@@ -308,7 +295,7 @@ bool Specializer::feed(const LiveValue& carried, const LiveValue& value, const s
         case LiveValue::Kind::kReg: {
             const ops::ArgType& head = program_.registers[carried.reg].type;
             if (head.strength == types::Strength::kScalar) {
-                if (!is_runtime_float(program_, value)) return false;
+                if (!is_float(value)) return false;
                 out.args.push_back(as_register(value, from));
                 return true;
             }
