@@ -120,6 +120,26 @@ private:
     std::variant<std::monostate, bool, std::int64_t, double, std::string, SymbolicInt, Var, std::vector<Var>> value_;
 };
 
+// A place in the code of a function that jumps lead to, and a cell that its basic blocks share. Handles of one function.
+class FLEXOR_API Label {
+public:
+    Label() = default;
+
+private:
+    friend struct bytecode::BuilderAccess;
+    const bytecode::FunctionState* function_ = nullptr;
+    std::uint32_t id_ = 0;
+};
+class FLEXOR_API Variable {
+public:
+    Variable() = default;
+
+private:
+    friend struct bytecode::BuilderAccess;
+    const bytecode::FunctionState* function_ = nullptr;
+    std::uint32_t id_ = 0;
+};
+
 // The value of an attribute. Integers may be symbolic; an integer, a float or a list may be a value of the program.
 class FLEXOR_API Attribute {
 public:
@@ -163,11 +183,13 @@ public:
     Var scalar(std::string_view operation, std::vector<Operand> operands, Where where = Where::current());
     Var frozen(const Var& tensor, int axis, Where where = Where::current());  // the tensor, its axis marked FROZEN
     Var item(const Var& tensor, Where where = Where::current());
+    Var size(const Var& tensor, int axis, Where where = Where::current());  // as a value; Var::size gives an expression
     void require(const Operand& condition, std::string message, Where where = Where::current());
 
     Var list(std::vector<Operand> elements, Where where = Where::current());
     Var append(const Var& list, const Operand& element, Where where = Where::current());
-    Var get(const Var& list, const Operand& index, Where where = Where::current());
+    // `promise`: the type of an element that is not known from the list, in text form.
+    Var get(const Var& list, const Operand& index, std::string_view promise = "any", Where where = Where::current());
     Var set(const Var& list, const Operand& index, const Operand& element, Where where = Where::current());
     Var length(const Var& list, Where where = Where::current());
     std::vector<Var> unpack(const Var& list, int count, Where where = Where::current());
@@ -177,7 +199,9 @@ public:
     // Calls a function of this Module, which may be this one; `results` counts where it has no outputs yet.
     std::vector<Var> call(std::string_view function, std::vector<Operand> arguments, int results = 1,
                           Where where = Where::current());
-    Var call_foreign(std::string hook, std::vector<Operand> arguments, Where where = Where::current());
+    // `promise`: the type of what the host gives, in text form; a '?' is a size that only the run knows.
+    Var call_foreign(std::string hook, std::vector<Operand> arguments, std::string_view promise = "any",
+                     Where where = Where::current());
     Var function_value(std::string name, Where where = Where::current());
     Var foreign_value(std::string name, Where where = Where::current());
     Var attribute_of(const Var& foreign, std::string name, Where where = Where::current());
@@ -197,6 +221,22 @@ public:
                                 Where where = Where::current());
 
     void output(std::string name, const Operand& value, Where where = Where::current());
+
+    // Unstructured code, for front ends that read jumps. Such a function consists of basic blocks alone: place() begins
+    // one, jump(), branch() or give() ends it. The first that is placed is the entry; the order of the others is free.
+    // Arguments, weights and constants may be used everywhere, other values in the block that made them; what must
+    // outlive it goes through a variable.
+    Label label();
+    void place(const Label& label, Where where = Where::current());
+    void jump(const Label& target, Where where = Where::current());
+    void branch(const Operand& condition, const Label& then, const Label& otherwise, Where where = Where::current());
+    void branch_none(const Operand& value, const Label& then, const Label& otherwise, Where where = Where::current());
+    void give(std::vector<Operand> results, Where where = Where::current());  // returns; as many from every block
+    Variable variable(std::string name, Where where = Where::current());
+    void store(const Variable& variable, const Operand& value, Where where = Where::current());
+    // The value of a variable, which is unset then. It has the kind, dtype and rank of `like`, a value of any block:
+    // every store that reaches here promises that. A handle without value: nothing is known.
+    Var take(const Variable& variable, const Var& like, Where where = Where::current());
 
 private:
     friend struct bytecode::BuilderAccess;

@@ -363,10 +363,10 @@ class FunctionBuilder:
         self._builder._locate()
         return self._wrap(self._native.call(function, [self._lift(a) for a in arguments], results))
 
-    def call_foreign(self, hook: str, *arguments: Any) -> Var:
-        """Calls a function of the host, bound by Session.bind."""
+    def call_foreign(self, hook: str, *arguments: Any, promise: str = "any") -> Var:
+        """Calls a function of the host, bound by Session.bind. `promise`: the type of its result ("f32[?, 4]", "int")."""
         self._builder._locate()
-        return Var(self, self._native.call_foreign(hook, [self._lift(a) for a in arguments]))
+        return Var(self, self._native.call_foreign(hook, [self._lift(a) for a in arguments], promise))
 
     def if_else(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """Both functions return the same number of values; the branch's values are returned."""

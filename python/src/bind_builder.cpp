@@ -141,6 +141,8 @@ void bind_builder(nb::module_& m) {
         .def("rank", &Var::rank)
         .def("size", [](const Var& v, int axis) { return v.size(axis); });
 
+    nb::class_<Label>(m, "NativeLabel");
+    nb::class_<Variable>(m, "NativeVariable");
     nb::class_<NativeFunction>(m, "NativeFunction")
         .def("input",
              [](NativeFunction& f, const std::string& name, const std::string& type) {
@@ -162,6 +164,8 @@ void bind_builder(nb::module_& m) {
                           nb::handle args) { return checked(*f.builder, f.function.scalar(name, operands(args))); })
         .def("frozen",
              [](NativeFunction& f, const Var& v, int axis) { return checked(*f.builder, f.function.frozen(v, axis)); })
+        .def("size",
+             [](NativeFunction& f, const Var& v, int axis) { return checked(*f.builder, f.function.size(v, axis)); })
         .def("item", [](NativeFunction& f, const Var& v) { return checked(*f.builder, f.function.item(v)); })
         .def("require",
              [](NativeFunction& f, nb::handle condition, const std::string& text) {
@@ -172,8 +176,12 @@ void bind_builder(nb::module_& m) {
              [](NativeFunction& f, nb::handle args) { return checked(*f.builder, f.function.list(operands(args))); })
         .def("append", [](NativeFunction& f, const Var& list,
                           nb::handle v) { return checked(*f.builder, f.function.append(list, operand(v))); })
-        .def("get", [](NativeFunction& f, const Var& list,
-                       nb::handle i) { return checked(*f.builder, f.function.get(list, operand(i))); })
+        .def(
+            "get",
+            [](NativeFunction& f, const Var& list, nb::handle i, const std::string& promise) {
+                return checked(*f.builder, f.function.get(list, operand(i), promise));
+            },
+            nb::arg("list"), nb::arg("index"), nb::arg("promise") = "any")
         .def("set", [](NativeFunction& f, const Var& list, nb::handle i,
                        nb::handle v) { return checked(*f.builder, f.function.set(list, operand(i), operand(v))); })
         .def("length", [](NativeFunction& f, const Var& list) { return checked(*f.builder, f.function.length(list)); })
@@ -182,8 +190,8 @@ void bind_builder(nb::module_& m) {
                  return checked(*f.builder, f.function.call(function, operands(args), results));
              })
         .def("call_foreign",
-             [](NativeFunction& f, const std::string& hook, nb::handle args) {
-                 return checked(*f.builder, f.function.call_foreign(hook, operands(args)));
+             [](NativeFunction& f, const std::string& hook, nb::handle args, const std::string& promise) {
+                 return checked(*f.builder, f.function.call_foreign(hook, operands(args), promise));
              })
         .def("if_else",
              [](NativeFunction& f, nb::handle condition, nb::object then, nb::object otherwise) {
@@ -212,6 +220,39 @@ void bind_builder(nb::module_& m) {
                                     [&](std::span<const Var> c) { return operand(nb::object(condition(list(c)))); },
                                     [&](std::span<const Var> c) { return operands(nb::object(body(list(c)))); }));
              })
+        .def("label", [](NativeFunction& f) { return f.function.label(); })
+        .def("place",
+             [](NativeFunction& f, const Label& label) {
+                 f.function.place(label);
+                 checked(*f.builder, 0);
+             })
+        .def("jump",
+             [](NativeFunction& f, const Label& target) {
+                 f.function.jump(target);
+                 checked(*f.builder, 0);
+             })
+        .def("branch",
+             [](NativeFunction& f, nb::handle condition, const Label& then, const Label& otherwise) {
+                 f.function.branch(operand(condition), then, otherwise);
+                 checked(*f.builder, 0);
+             })
+        .def("give",
+             [](NativeFunction& f, nb::handle results) {
+                 f.function.give(operands(results));
+                 checked(*f.builder, 0);
+             })
+        .def("variable", [](NativeFunction& f, const std::string& name) { return f.function.variable(name); })
+        .def("store",
+             [](NativeFunction& f, const Variable& variable, nb::handle value) {
+                 f.function.store(variable, operand(value));
+                 checked(*f.builder, 0);
+             })
+        .def(
+            "take",
+            [](NativeFunction& f, const Variable& variable, const Var* like) {
+                return checked(*f.builder, f.function.take(variable, like == nullptr ? Var() : *like));
+            },
+            nb::arg("variable"), nb::arg("like").none())
         .def(
             "output",
             [](NativeFunction& f, const std::string& name, nb::handle value) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "bytecode/builder_access.h"
+#include "bytecode/lexer.h"
 #include "bytecode/opcodes.h"
 #include "bytecode/public_module.h"
-#include "bytecode/type_text.h"
 #include "bytecode/verify.h"
 #include "support/check.h"
 #include "support/text.h"
@@ -74,25 +74,41 @@ int Var::rank() const {
     return type == nullptr || type->kind != Kind::kTensor ? -1 : type->tensor.rank();
 }
 
+namespace {
+
+// The size of an axis as the type has it; nothing where no type is known, or there is no such axis, which is refused.
+std::optional<Dim> size_in_type(Scribe& scribe, const Var& tensor, int axis) {
+    const StaticType& type = *type_of(tensor);
+    if (type.kind != Kind::kTensor) return std::nullopt;
+    const int rank = type.tensor.rank();
+    if (axis < -rank || axis >= rank) {
+        scribe.fail(Diagnostic(DiagnosticId::kAxisOutOfRange)
+                        .found("axis " + std::to_string(axis))
+                        .expected("an axis of " + tensor.type()));
+        return std::nullopt;
+    }
+    return scribe.module().env.simplify(type.tensor.sizes[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)]);
+}
+
+Var read_size(Scribe& scribe, const Var& tensor, int axis, const std::optional<Dim>& dim) {
+    StaticType type = dim ? StaticType::integer(*dim) : StaticType::of(Kind::kInt);
+    return scribe.var(scribe.simple(Opcode::kGetDim, {scribe.value(tensor)}, std::move(type), axis));
+}
+
+}  // namespace
+
 SymbolicInt Var::size(int axis, std::source_location where) const {
     if (!valid()) return {};
     Scribe scribe(state_, where);
-    const StaticType& type = scribe.type(id_);
-    StaticType result = StaticType::of(Kind::kInt);
-    if (type.kind == Kind::kTensor) {
-        const int rank = type.tensor.rank();
-        if (axis < -rank || axis >= rank) {
-            scribe.fail(Diagnostic(DiagnosticId::kAxisOutOfRange)
-                            .found("axis " + std::to_string(axis))
-                            .expected("an axis of " + this->type()));
-            return {};
-        }
-        const Dim dim =
-            scribe.module().env.simplify(type.tensor.sizes[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)]);
-        if (scribe.module().is_declared(dim)) return BuilderAccess::known(scribe.module_ref(), dim);
-        result = StaticType::integer(dim);
-    }
-    return SymbolicInt(scribe.var(scribe.simple(Opcode::kGetDim, {scribe.value(*this)}, std::move(result), axis)));
+    const std::optional<Dim> dim = size_in_type(scribe, *this, axis);
+    if (dim && scribe.module().is_declared(*dim)) return BuilderAccess::known(scribe.module_ref(), *dim);
+    return SymbolicInt(read_size(scribe, *this, axis, dim));
+}
+
+Var FunctionBuilder::size(const Var& tensor, int axis, Where where) {
+    Scribe scribe(state_, where);
+    if (!tensor.valid()) return scribe.var(scribe.value(tensor));
+    return read_size(scribe, tensor, axis, size_in_type(scribe, tensor, axis));
 }
 
 std::vector<SymbolicInt> Var::shape() const {
@@ -180,34 +196,8 @@ Var FunctionBuilder::input(std::string name, DType dtype, std::vector<InputDim> 
 
 Var FunctionBuilder::input(std::string name, std::string_view type, Where where) {
     Scribe scribe(state_, where);
-    bytecode::ModuleState& module = scribe.module();
-    ParamDecl param;
+    ParamDecl param = scribe.parsed_type(type, Scribe::NewSizes::kDeclared, name);
     param.name = std::move(name);
-    const auto find = [&](const std::string& symbol) -> std::optional<types::SymbolId> {
-        for (types::SymbolId id = 0; id < module.module_symbol.size(); ++id) {
-            if (module.module_symbol[id] && module.env.name(id) == symbol) return id;
-        }
-        return std::nullopt;
-    };
-    bytecode::TypeSymbols symbols;
-    symbols.named = [&](const std::string& symbol) -> Expected<types::SymbolId> {
-        if (bytecode::is_reserved_word(symbol)) {
-            return Diagnostic(DiagnosticId::kUnexpectedToken).found("the reserved word '" + symbol + "'");
-        }
-        const auto known = find(symbol);
-        return known ? *known : module.add_symbol(symbol, {});
-    };
-    symbols.fresh = [&](std::string stem) {
-        while (find(stem)) stem += "_";
-        return module.add_symbol(std::move(stem), {});
-    };
-    const auto parse = [&]() -> Status {
-        FLEXOR_ASSIGN(const std::vector<bytecode::Token> tokens, bytecode::tokenize(type, "type"));
-        bytecode::Cursor cursor(tokens, "type");
-        FLEXOR_TRY(bytecode::parse_param_type(cursor, symbols, &param));
-        return cursor.expect_line_end();
-    };
-    if (Status status = parse(); !status) scribe.fail(std::move(status).error().operand(param.name));
     return add_input(scribe, std::move(param));
 }
 
@@ -348,12 +338,14 @@ const StaticType* known_item(const StaticType& list, const StaticType& index) {
 
 }  // namespace
 
-Var FunctionBuilder::get(const Var& list, const Operand& index, Where where) {
+Var FunctionBuilder::get(const Var& list, const Operand& index, std::string_view promise, Where where) {
     Scribe scribe(state_, where);
     const ValueId base = scribe.value(list);
     const ValueId at = scribe.value(index);
     const StaticType* item = known_item(scribe.type(base), scribe.type(at));
-    StaticType type = item != nullptr ? *item : StaticType{};
+    StaticType type = item != nullptr
+                          ? *item
+                          : bytecode::static_type(scribe.parsed_type(promise, Scribe::NewSizes::kOfTheRun, "promise"));
     return scribe.var(scribe.simple(Opcode::kListGet, {base, at}, std::move(type)));
 }
 
@@ -419,11 +411,13 @@ Var FunctionBuilder::dict_get(const Var& dict, std::string key, Where where) {
 void FunctionBuilder::output(std::string name, const Operand& value, Where where) {
     Scribe scribe(state_, where);
     bytecode::FunctionState& function = scribe.function();
-    if (function.open.size() != 1) {
-        scribe.fail(Diagnostic(DiagnosticId::kBadOperand)
-                        .operand(name)
-                        .found("an output inside a branch or loop")
-                        .hint("return the value from the branch and declare it as an output after it"));
+    if (function.open.size() != 1 || function.is_unstructured()) {
+        scribe.fail(
+            Diagnostic(DiagnosticId::kBadOperand)
+                .operand(name)
+                .found("an output inside a branch, loop or basic block")
+                .hint("return the value from the branch and declare it as an output after it; a block gives its "
+                      "results"));
         return;
     }
     function.body.results.push_back(scribe.value(value));
@@ -503,6 +497,7 @@ Expected<Module> Builder::build() {
     if (state_->error) return Diagnostic(*state_->error);
     bytecode::Module module = state_->module;
     for (const auto& function : state_->functions) {
+        if (std::optional<Diagnostic> refusal = bytecode::unfinished(*function)) return *std::move(refusal);
         module.functions.push_back(bytecode::emit_function(*state_, *function, module));
     }
     FLEXOR_ASSIGN(bytecode::ModuleRef verified, bytecode::verify(std::move(module)));

@@ -25,6 +25,19 @@ struct BuilderAccess {
         out.id_ = id;
         return out;
     }
+    // Of Label or Variable; nothing where it is of another function.
+    template <class Handle>
+    static std::optional<std::uint32_t> id(const Handle& handle, const FunctionState& function) {
+        if (handle.function_ != &function) return std::nullopt;
+        return handle.id_;
+    }
+    template <class Handle>
+    static Handle handle(const FunctionState& function, std::uint32_t id) {
+        Handle out;
+        out.function_ = &function;
+        out.id_ = id;
+        return out;
+    }
     static const auto& value(const Operand& operand) { return operand.value_; }
     static const auto& value(const Attribute& attribute) { return attribute.value_; }
     static const SymbolicInt::Impl* impl(const SymbolicInt& value) { return value.impl_.get(); }
@@ -60,6 +73,11 @@ public:
     Statement& add(Statement statement);  // into the innermost open block
     ValueId simple(Opcode op, std::vector<ValueId> operands, StaticType type, std::int32_t a = 0,
                    std::string name = {});
+
+    // A type in text form. Symbols that it names first, and those that a '?' stands for, are declared in the Module, or
+    // are sizes that only the run knows. What cannot be read is refused, with `operand`, and gives a type of anything.
+    enum class NewSizes : std::uint8_t { kDeclared, kOfTheRun };
+    ParamDecl parsed_type(std::string_view text, NewSizes sizes, const std::string& operand);
 
     // An op call; the types of its results are inferred.
     std::vector<ValueId> call_op(std::string_view name, std::vector<ValueId> operands, const Attributes& attributes);

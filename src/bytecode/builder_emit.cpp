@@ -42,12 +42,17 @@ public:
             for (types::Dim& dim : out_.params.back().dims) dim = state_.to_module(dim);
             out_.locals.push_back(param.name);
         }
+        for (const std::string& name : source_.variables) out_.locals.push_back(free_name(name));
         out_.result_names = source_.output_names;
-        out_.result_count = static_cast<std::int32_t>(source_.body.results.size());
+        out_.result_count = static_cast<std::int32_t>(source_.result_count.value_or(source_.body.results.size()));
         drop_unused(source_.body);
         locals_.assign(source_.values.size(), -1);
         on_stack_.assign(source_.values.size(), false);
         line_ = source_.line;
+        if (source_.is_unstructured()) {
+            emit_basic_blocks();
+            return std::move(out_);
+        }
         emit_block(source_.body);
         emit_results(source_.body);
         emit(Opcode::kReturn, out_.result_count);
@@ -159,10 +164,13 @@ private:
             return local;
         }
         const auto local = static_cast<std::int32_t>(out_.locals.size());
-        std::string name = "v" + std::to_string(local - std::ssize(source_.params));
-        while (std::ranges::find(out_.locals, name) != out_.locals.end()) name += "_";
-        out_.locals.push_back(std::move(name));
+        out_.locals.push_back(free_name("v" + std::to_string(local - std::ssize(source_.params))));
         return local;
+    }
+
+    std::string free_name(std::string name) const {
+        while (std::ranges::find(out_.locals, name) != out_.locals.end()) name += "_";
+        return name;
     }
 
     void release(ValueId value) {
@@ -298,6 +306,7 @@ private:
             case Statement::Kind::kIf:
             case Statement::Kind::kIfNone: return emit_if(statement, plan, last);
             case Statement::Kind::kWhile: return emit_while(statement, plan, last);
+            case Statement::Kind::kBasicBlock: break;  // emit_basic_blocks
         }
         FLEXOR_UNREACHABLE();
     }
@@ -329,6 +338,7 @@ private:
                 b = static_cast<std::int32_t>(statement.operands.size());
                 break;
             case OperandFormat::kConst: a = intern(statement.name); break;
+            case OperandFormat::kLocal: a += static_cast<std::int32_t>(source_.params.size()); break;
             default: break;
         }
         emit(statement.op, a, b);
@@ -426,6 +436,64 @@ private:
             pinned_.erase(locals[i]);
             if (uses_[statement.results[i]] == 0) release(statement.results[i]);
         }
+    }
+
+    // ------------------------------------------------------------ basic blocks
+
+    // Blocks that control reaches, each before those that it leads to, but for the jumps that close a loop.
+    std::vector<const Statement*> in_order() const {
+        std::vector<const Statement*> at(source_.label_count, nullptr);
+        for (const Statement& statement : source_.body.statements)
+            at[static_cast<std::size_t>(statement.a)] = &statement;
+        std::vector<const Statement*> order;
+        std::vector<bool> seen(at.size(), false);
+        std::vector<std::pair<const Statement*, std::size_t>> path;  // with the targets that are done
+        const auto enter = [&](const Statement* block) {
+            if (seen[static_cast<std::size_t>(block->a)]) return;
+            seen[static_cast<std::size_t>(block->a)] = true;
+            path.emplace_back(block, 0);
+        };
+        enter(&source_.body.statements.front());
+        while (!path.empty()) {
+            auto& [block, done] = path.back();
+            if (done < block->targets.size()) {
+                enter(at[block->targets[block->targets.size() - ++done]]);  // the last target first: it comes last
+                continue;
+            }
+            order.push_back(block);
+            path.pop_back();
+        }
+        std::ranges::reverse(order);
+        return order;
+    }
+
+    void emit_basic_blocks() {
+        const std::vector<const Statement*> order = in_order();
+        std::vector<std::size_t> place(source_.label_count, 0);
+        for (std::size_t i = 0; i < order.size(); ++i) place[static_cast<std::size_t>(order[i]->a)] = i;
+        std::vector<bool> is_loop_head(order.size(), false);
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            for (const std::uint32_t target : order[i]->targets) {
+                if (place[target] <= i) is_loop_head[place[target]] = true;
+            }
+        }
+        std::vector<std::int32_t> pc_of(order.size(), -1);
+        std::vector<std::pair<std::int32_t, std::size_t>> jumps;  // a jump, and the block it leads to
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            const Statement& block = *order[i];
+            pc_of[i] = static_cast<std::int32_t>(out_.code.size());
+            if (is_loop_head[i]) emit(Opcode::kLoopHead);
+            emit_block(*block.first);
+            line_ = block.line;
+            emit_results(*block.first);
+            if (block.op == Opcode::kReturn) {
+                emit(Opcode::kReturn, out_.result_count);
+                continue;
+            }
+            if (block.targets.size() == 2) jumps.emplace_back(branch(block.op), place[block.targets[1]]);
+            if (place[block.targets[0]] != i + 1) jumps.emplace_back(branch(Opcode::kJump), place[block.targets[0]]);
+        }
+        for (const auto& [pc, target] : jumps) out_.code[static_cast<std::size_t>(pc)].a = pc_of[target];
     }
 
     const ModuleState& state_;

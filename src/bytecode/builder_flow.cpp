@@ -60,9 +60,9 @@ std::unique_ptr<Block> write_block(Scribe& scribe, const Write& write) {
     return block;
 }
 
-std::vector<Var> branch(const std::shared_ptr<bytecode::FunctionState>& state, Statement::Kind kind,
-                        const Operand& condition, const std::function<std::vector<Operand>()>& then,
-                        const std::function<std::vector<Operand>()>& otherwise, const std::source_location& where) {
+std::vector<Var> two_sided(const std::shared_ptr<bytecode::FunctionState>& state, Statement::Kind kind,
+                           const Operand& condition, const std::function<std::vector<Operand>()>& then,
+                           const std::function<std::vector<Operand>()>& otherwise, const std::source_location& where) {
     Scribe scribe(state, where);
     Statement statement;
     statement.kind = kind;
@@ -148,9 +148,12 @@ std::vector<Var> FunctionBuilder::call(std::string_view name, std::vector<Operan
     return vars(scribe, scribe.add(std::move(statement)).results);
 }
 
-Var FunctionBuilder::call_foreign(std::string hook, std::vector<Operand> arguments, Where where) {
+Var FunctionBuilder::call_foreign(std::string hook, std::vector<Operand> arguments, std::string_view promise,
+                                  Where where) {
     Scribe scribe(state_, where);
-    return scribe.var(scribe.simple(Opcode::kCallForeign, scribe.values(arguments), {}, 0, std::move(hook)));
+    StaticType type = bytecode::static_type(scribe.parsed_type(promise, Scribe::NewSizes::kOfTheRun, hook));
+    return scribe.var(
+        scribe.simple(Opcode::kCallForeign, scribe.values(arguments), std::move(type), 0, std::move(hook)));
 }
 
 Var FunctionBuilder::function_value(std::string name, Where where) {
@@ -178,12 +181,12 @@ Var FunctionBuilder::call_value(const Var& callee, std::vector<Operand> argument
 
 std::vector<Var> FunctionBuilder::if_else(const Operand& condition, const std::function<std::vector<Operand>()>& then,
                                           const std::function<std::vector<Operand>()>& otherwise, Where where) {
-    return branch(state_, Statement::Kind::kIf, condition, then, otherwise, where);
+    return two_sided(state_, Statement::Kind::kIf, condition, then, otherwise, where);
 }
 
 std::vector<Var> FunctionBuilder::if_none(const Operand& value, const std::function<std::vector<Operand>()>& then,
                                           const std::function<std::vector<Operand>()>& otherwise, Where where) {
-    return branch(state_, Statement::Kind::kIfNone, value, then, otherwise, where);
+    return two_sided(state_, Statement::Kind::kIfNone, value, then, otherwise, where);
 }
 
 std::vector<Var> FunctionBuilder::while_loop(std::vector<Operand> initial,

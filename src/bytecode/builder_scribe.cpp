@@ -2,6 +2,7 @@
 
 #include "bytecode/builder_access.h"
 #include "bytecode/opcodes.h"
+#include "bytecode/type_text.h"
 #include "support/check.h"
 #include "support/text.h"
 
@@ -163,6 +164,10 @@ std::vector<ValueId> Scribe::spread(const std::vector<Operand>& operands) {
 }
 
 Statement& Scribe::add(Statement statement) {
+    if (function_->is_unstructured() && function_->open.size() == 1) {
+        fail(
+            Diagnostic(DiagnosticId::kBadOperand).found("code outside of a basic block").expected("place() before it"));
+    }
     statement.line = line_;
     auto& statements = function_->open.back()->statements;
     statements.push_back(std::move(statement));
@@ -179,6 +184,39 @@ ValueId Scribe::simple(Opcode op, std::vector<ValueId> operands, StaticType type
     statement.results = {result};
     add(std::move(statement));
     return result;
+}
+
+ParamDecl Scribe::parsed_type(std::string_view text, NewSizes sizes, const std::string& operand) {
+    ModuleState& module = *module_;
+    const auto find = [&](const std::string& symbol) -> std::optional<types::SymbolId> {
+        for (types::SymbolId id = 0; id < module.module_symbol.size(); ++id) {
+            if (module.module_symbol[id] && module.env.name(id) == symbol) return id;
+        }
+        return std::nullopt;
+    };
+    const auto fresh = [&](std::string stem) {
+        if (sizes == NewSizes::kOfTheRun) return module.fresh_symbol();
+        while (find(stem)) stem += "_";
+        return module.add_symbol(std::move(stem), {});
+    };
+    TypeSymbols symbols;
+    symbols.named = [&](const std::string& symbol) -> Expected<types::SymbolId> {
+        if (is_reserved_word(symbol)) {
+            return Diagnostic(DiagnosticId::kUnexpectedToken).found("the reserved word '" + symbol + "'");
+        }
+        const auto known = find(symbol);
+        return known ? *known : fresh(symbol);
+    };
+    symbols.fresh = fresh;
+    ParamDecl param;
+    const auto parse = [&]() -> Status {
+        FLEXOR_ASSIGN(const std::vector<Token> tokens, tokenize(text, "type"));
+        Cursor cursor(tokens, "type");
+        FLEXOR_TRY(parse_param_type(cursor, symbols, &param));
+        return cursor.expect_line_end();
+    };
+    if (Status status = parse(); !status) fail(std::move(status).error().operand(operand));
+    return param;
 }
 
 // ---------------------------------------------------------------- ops

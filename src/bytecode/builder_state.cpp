@@ -12,10 +12,10 @@ types::SymbolId ModuleState::add_symbol(std::string name, types::Range range) {
     return id;
 }
 
-types::Dim ModuleState::fresh_dim() {
+types::SymbolId ModuleState::fresh_symbol() {
     const types::SymbolId id = env.add_symbol("u" + std::to_string(env.symbol_count()), {});
     module_symbol.resize(id + 1);
-    return types::Dim::symbol(id);
+    return id;
 }
 
 bool ModuleState::is_declared(const types::Dim& dim) const {

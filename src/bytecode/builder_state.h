@@ -39,18 +39,21 @@ struct BuiltValue {
 struct Block;
 
 struct Statement {
-    enum class Kind : std::uint8_t { kSimple, kIf, kIfNone, kWhile };
+    enum class Kind : std::uint8_t { kSimple, kIf, kIfNone, kWhile, kBasicBlock };
     Kind kind = Kind::kSimple;
-    Opcode op = Opcode::kNop;  // kSimple
-    std::int32_t a = 0;
+    Opcode op =
+        Opcode::kNop;  // kSimple; kBasicBlock: its end, one of JUMP, BRANCH_IF_FALSE, BRANCH_IF_NOT_NULL, RETURN
+    std::int32_t a =
+        0;  // kSimple: the operand; of LOAD_LOCAL, STORE_LOCAL and DELETE_LOCAL a variable. kBasicBlock: its label
     std::optional<CallSite> site;  // kCallOp
     std::string name;              // callee, hook, message, key
     // kSimple: as popped. kIf, kIfNone: the condition. kWhile: the initial values.
     std::vector<ValueId> operands;
     std::vector<ValueId> results;
-    std::unique_ptr<Block> first;   // then; the condition of a loop
+    std::unique_ptr<Block> first;   // then; the condition of a loop; a basic block, its condition or results at the end
     std::unique_ptr<Block> second;  // else; the body of a loop
     std::vector<ValueId> carried;   // kWhile: the values that condition and body see
+    std::vector<std::uint32_t> targets;  // kBasicBlock: labels; of a branch where it is taken, then where not
     Line line;
 };
 
@@ -72,7 +75,14 @@ struct FunctionState {
     std::vector<Block*> open;  // innermost last
     BlockId next_block = 1;
     std::vector<std::string> output_names;
+    // Unstructured code
+    std::vector<std::string> variables;
+    std::uint32_t label_count = 0;
+    std::optional<std::uint32_t> placed;      // the label of the basic block that is open
+    std::optional<std::size_t> result_count;  // of the first give()
     Line line;
+
+    bool is_unstructured() const { return label_count > 0; }
 };
 
 struct ModuleState {
@@ -86,13 +96,18 @@ struct ModuleState {
     std::optional<Diagnostic> error;
 
     types::SymbolId add_symbol(std::string name, types::Range range);  // of the Module; gives the id in env
-    types::Dim fresh_dim();                                            // a size that only the run knows
-    bool is_declared(const types::Dim& dim) const;                     // over symbols of the Module only
-    types::Dim to_module(const types::Dim& dim) const;                 // from ids of env to ids of the Module
+    types::SymbolId fresh_symbol();                                    // a size that only the run knows
+    types::Dim fresh_dim() { return types::Dim::symbol(fresh_symbol()); }
+    bool is_declared(const types::Dim& dim) const;      // over symbols of the Module only
+    types::Dim to_module(const types::Dim& dim) const;  // from ids of env to ids of the Module
     std::string spell(const types::Dim& dim) const;
     FunctionState* find_function(std::string_view name) const;
     void fail(Diagnostic diagnostic, const Line& line);
 };
+
+// What keeps the basic blocks of a function from being whole: a jump to a label that is placed nowhere, a block without
+// end. Nothing for other functions.
+std::optional<Diagnostic> unfinished(const FunctionState& function);
 
 // Stack code of a function; constants and hooks are added to `module`.
 Function emit_function(const ModuleState& state, const FunctionState& function, Module& module);

@@ -331,8 +331,13 @@ types::ShapeEnv module_env(const Module& module) {
 }
 
 std::optional<SiteArguments> site_arguments(const ops::OpDef& op, const CallSite& site,
-                                            std::span<const StaticType> operands) {
+                                            std::span<const StaticType> operands, types::ShapeEnv& env) {
     SiteArguments out;
+    const auto integer = [&](const StaticType& operand) {
+        if (operand.value) return *operand.value;
+        return Dim::symbol(
+            env.add_symbol("n" + std::to_string(env.symbol_count()), {-types::kDimInfinity, types::kDimInfinity}));
+    };
     std::size_t from_stack = 0;
     for (const auto& [name, value] : site.attrs.items()) {
         const auto* ref = std::get_if<types::OperandRef>(&value);
@@ -343,15 +348,15 @@ std::optional<SiteArguments> site_arguments(const ops::OpDef& op, const CallSite
         ++from_stack;
         if (ref->index >= operands.size()) return std::nullopt;
         const StaticType& operand = operands[ref->index];
-        if (operand.kind == Kind::kInt && operand.value) {
-            out.attrs.set(name, *operand.value);
+        if (operand.kind == Kind::kInt) {
+            out.attrs.set(name, integer(operand));
         } else if (operand.kind == Kind::kNone) {
             out.attrs.set(name, std::monostate());
         } else if (operand.kind == Kind::kList) {
             types::DimList list;
             for (const StaticType& item : operand.items) {
-                if (!item.value) return std::nullopt;
-                list.push_back(*item.value);
+                if (item.kind != Kind::kInt) return std::nullopt;
+                list.push_back(integer(item));
             }
             out.attrs.set(name, std::move(list));
         } else {
@@ -386,7 +391,7 @@ std::optional<SiteArguments> site_arguments(const ops::OpDef& op, const CallSite
 Expected<std::vector<StaticType>> infer_site(const ops::OpDef& op, const CallSite& site,
                                              std::span<const StaticType> operands, types::ShapeEnv& env,
                                              types::Promotion promotion) {
-    const std::optional<SiteArguments> arguments = site_arguments(op, site, operands);
+    const std::optional<SiteArguments> arguments = site_arguments(op, site, operands, env);
     std::vector<StaticType> out;
     if (arguments) {
         std::vector<ops::Requirement> requirements;

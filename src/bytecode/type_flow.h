@@ -48,13 +48,14 @@ StaticType static_type(const Tensor& tensor);
 types::ShapeEnv module_env(const Module& module);
 
 // Operands of a site as the rules of its op see them: lists flattened, absent optional operands filled in, attributes
-// from the stack resolved. Nothing if something needed is unknown.
+// from the stack resolved: integers that only the run knows are new symbols of `env`. Nothing if something needed is
+// unknown.
 struct SiteArguments {
     std::vector<ops::ArgType> args;
     types::Attrs attrs;
 };
 std::optional<SiteArguments> site_arguments(const ops::OpDef& op, const CallSite& site,
-                                            std::span<const StaticType> operands);
+                                            std::span<const StaticType> operands, types::ShapeEnv& env);
 
 // Result types of a site with checked attributes. Refuses only what its op refuses on every run.
 Expected<std::vector<StaticType>> infer_site(const ops::OpDef& op, const CallSite& site,

@@ -311,5 +311,117 @@ TEST(Builder, SharesWeightsWithoutCopy) {
     EXPECT_EQ(module.outputs()[0].to_string(), "out: f32[N, 2]");
 }
 
+TEST(Builder, WritesBasicBlocksInTheOrderInWhichControlReachesThem) {
+    Builder b;
+    FunctionBuilder f = b.function("main");
+    const Var x = f.input("x", "f32[N]");
+    const Variable y = f.variable("y");
+    const Label entry = f.label(), head = f.label(), body = f.label(), leave = f.label(), nowhere = f.label();
+    f.place(entry);
+    f.store(y, x);
+    f.jump(head);
+    f.place(leave);
+    f.give({f.take(y, x)});
+    f.place(nowhere);
+    f.give({x});
+    f.place(head);
+    const Var now = f.take(y, x);
+    EXPECT_EQ(now.dtype(), DType::kF32);
+    EXPECT_EQ(now.rank(), 1);
+    f.store(y, now);
+    f.branch(f.op("gt", {f.op("reduce_sum", {now}), 1.0}), body, leave);
+    f.place(body);
+    f.store(y, f.op("mul", {f.take(y, x), 0.5}));
+    f.jump(head);
+    EXPECT_EQ(listing(built(b)),
+              ".symbol N in 0..inf\n"
+              "\n"
+              ".func main(x: f32[N]) -> 1\n"
+              "  LOAD_LOCAL   x\n"
+              "  STORE_LOCAL  y\n"
+              "L2:\n"
+              "  LOOP_HEAD\n"
+              "  LOAD_LOCAL   y\n"
+              "  STORE_LOCAL  v1\n"
+              "  DELETE_LOCAL y\n"
+              "  LOAD_LOCAL   v1\n"
+              "  STORE_LOCAL  y\n"
+              "  LOAD_LOCAL   v1\n"
+              "  DELETE_LOCAL v1\n"
+              "  CALL_OP      reduce_sum 1\n"
+              "  LOAD_CONST   1.0\n"
+              "  CALL_OP      gt 2\n"
+              "  BRANCH_IF_FALSE L20\n"
+              "  LOAD_LOCAL   y\n"
+              "  DELETE_LOCAL y\n"
+              "  LOAD_CONST   0.5\n"
+              "  CALL_OP      mul 2\n"
+              "  STORE_LOCAL  y\n"
+              "  JUMP         L2\n"
+              "L20:\n"
+              "  LOAD_LOCAL   y\n"
+              "  DELETE_LOCAL y\n"
+              "  RETURN       1\n");
+}
+
+TEST(Builder, RefusesBasicBlocksThatAreNotWhole) {
+    const auto refusal = [](auto write) {
+        Builder b;
+        FunctionBuilder f = b.function("main");
+        const Var x = f.input("x", "f32[N]");
+        write(f, x);
+        const Expected<Module> module = b.build();
+        EXPECT_FALSE(module.has_value());
+        return module ? std::string() : module.error().to_string();
+    };
+    EXPECT_NE(refusal([](FunctionBuilder& f, const Var&) { f.place(f.label()); }).find("without end"),
+              std::string::npos);
+    EXPECT_NE(refusal([](FunctionBuilder& f, const Var&) {
+                  f.place(f.label());
+                  f.jump(f.label());
+              }).find("not placed"),
+              std::string::npos);
+    EXPECT_NE(refusal([](FunctionBuilder& f, const Var& x) {
+                  f.place(f.label());
+                  f.give({x});
+                  f.give({x});
+              }).find("outside of a basic block"),
+              std::string::npos);
+    EXPECT_NE(refusal([](FunctionBuilder& f, const Var& x) {
+                  f.place(f.label());
+                  f.give({x});
+                  f.op("relu", {x});
+              }).find("outside of a basic block"),
+              std::string::npos);
+    EXPECT_NE(refusal([](FunctionBuilder& f, const Var& x) {
+                  const Label other = f.label();
+                  f.place(f.label());
+                  f.branch(true, other, other);
+                  f.place(other);
+                  f.give({x, x});
+                  const Label third = f.label();
+                  f.place(third);
+                  f.give({x});
+              }).find("1 results"),
+              std::string::npos);
+    EXPECT_NE(refusal([](FunctionBuilder& f, const Var& x) {
+                  const Label second = f.label();
+                  f.place(f.label());
+                  const Var y = f.op("relu", {x});
+                  f.jump(second);
+                  f.place(second);
+                  f.give({y});
+              }).find("is over"),
+              std::string::npos);
+    Builder other;
+    FunctionBuilder g = other.function("main");
+    const Label foreign = g.label();
+    EXPECT_NE(refusal([&](FunctionBuilder& f, const Var&) {
+                  f.place(f.label());
+                  f.jump(foreign);
+              }).find("another function"),
+              std::string::npos);
+}
+
 }  // namespace
 }  // namespace flexor
