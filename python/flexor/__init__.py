@@ -8,6 +8,7 @@
 
 import logging
 
+from flexor._jit import FROZEN, Dim, disable, jit
 from flexor._module import Module, from_text, load, registry
 from flexor.builder import Builder, FunctionBuilder, Symbol, Var
 from flexor.errors import (
@@ -29,6 +30,10 @@ __version__ = "0.1.0"
 logging.getLogger("flexor").addHandler(logging.NullHandler())
 
 __all__ = [
+    "FROZEN",
+    "Dim",
+    "disable",
+    "jit",
     "ArgumentError",
     "Builder",
     "DTypeError",

@@ -27,6 +27,10 @@ class NotTranslated(Exception):
         self.reason, self.line = reason, line
 
 
+class Restart(Exception):
+    """A translation has learnt something that changes what it has written already."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
     """One operation. `arg` as `Operation` says; of a jump it is an index into `Decoded.steps`."""
@@ -54,23 +58,26 @@ class Decoded:
     guarded: tuple[Guarded, ...]
 
 
-def decode(code: types.CodeType, version: tuple[int, int] | None = None) -> Decoded:
-    """The steps of a function's code object. `version` is the interpreter that compiled it; by default this one.
+def decode(code: types.CodeType, version: tuple[int, int] | None = None, generators: bool = False) -> Decoded:
+    """The steps of a function's code object. `version` is the interpreter that compiled it; by default this one. The steps of a
+    generator begin behind its creation, with None on the stack as what is sent first.
 
-    Raises NotTranslated for generators and coroutines, for an instruction that no table has, and on an interpreter without a
+    Raises NotTranslated for coroutines, for generators if they are not wanted, for an instruction that no table has, and on an interpreter without a
     table.
     """
     version = version or (sys.version_info.major, sys.version_info.minor)
     if version not in TABLES:
         raise NotTranslated(f"Python {version[0]}.{version[1]}")
     for flag, what in _SUSPENDS.items():
-        if code.co_flags & flag:
+        if code.co_flags & flag and not (generators and flag == inspect.CO_GENERATOR):
             raise NotTranslated(what)
     table = TABLES[version]
     steps: list[tuple[Operation, Any, int]] = []
     first_step: dict[int, int] = {}  # offset of an instruction -> index of its first step
     blocks: list[tuple[int, int]] = []  # 3.10: (offset of the SETUP, offset of its handler)
     line, names = code.co_firstlineno, None
+    if code.co_flags & inspect.CO_GENERATOR and version < (3, 11):
+        steps.append((Operation.CONST, None, line))
     if version < (3, 11):  # cells are made by the call there
         steps += [(Operation.MAKE_CELL, name, line) for name in code.co_cellvars]
     for instruction in dis.get_instructions(code):

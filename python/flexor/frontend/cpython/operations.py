@@ -62,6 +62,7 @@ class Operation(enum.Enum):
     GET_ITER = "[a] -> [iter(a)]"
     FOR_ITER = "[iterator] -> [iterator, next(iterator)]; at its end pops the iterator and goes on at arg"
     RETURN = "pops and returns it"
+    YIELD = "[a] -> [what is sent], after a has been yielded"
     RAISE = "pops arg values (0 to 2) and raises: nothing, exception, or exception from cause"
     # Calls. Two slots lie below the arguments: [f, NULL], [NULL, f], or [f, self], which passes self first.
     CALL = "[slot, slot, arg values] -> [result]"
@@ -164,6 +165,7 @@ _EFFECTS: dict[Operation, _Effect] = {
     O.GET_ITER: (1, 1),
     O.FOR_ITER: (1, 2),
     O.RETURN: (1, 0),
+    O.YIELD: (1, 1),
     O.RAISE: lambda n: (n, 0),
     O.CALL: lambda n: (n + 2, 1),
     O.CALL_KW: lambda n: (n + 3, 1),

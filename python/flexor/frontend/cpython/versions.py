@@ -79,7 +79,8 @@ def _local_pair(first: O, second: O) -> Row:
 
 
 def _intrinsic(instruction: dis.Instruction, code: types.CodeType) -> tuple[Pair, ...] | None:
-    return {5: ((O.POSITIVE, None),), 6: ((O.LIST_TO_TUPLE, None),)}.get(_number(instruction))
+    known: dict[int, tuple[Pair, ...]] = {3: ((O.RERAISE, 1),), 5: ((O.POSITIVE, None),), 6: ((O.LIST_TO_TUPLE, None),)}
+    return known.get(_number(instruction))
 
 
 def _common_constant(instruction: dis.Instruction, code: types.CodeType) -> tuple[Pair, ...]:
@@ -161,6 +162,7 @@ _ALWAYS: Table = {
     "WITH_EXCEPT_START": O.WITH_EXCEPT,
     "POP_EXCEPT": O.EXCEPTION_END,
     "RERAISE": O.RERAISE,
+    "YIELD_VALUE": _as(O.YIELD, None),
 }
 
 PY310: Table = {
@@ -200,6 +202,7 @@ PY310: Table = {
     "SETUP_WITH": _as(O.WITH_ENTER, None),
     "SETUP_FINALLY": (),
     "POP_BLOCK": (),
+    "GEN_START": _as(O.POP, None),
     "JUMP_IF_NOT_EXC_MATCH": O.EXCEPTION_MATCH,
 }
 
@@ -209,6 +212,8 @@ PY311: Table = {
     "CACHE": (),
     "PRECALL": (),
     "COPY_FREE_VARS": (),
+    "RETURN_GENERATOR": _as(O.CONST, None),  # what is sent first
+    "GEN_START": None,
     "MAKE_CELL": O.MAKE_CELL,
     "PUSH_NULL": O.PUSH_NULL,
     "COPY": O.COPY,

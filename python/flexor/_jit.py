@@ -1,0 +1,616 @@
+"""`flexor.jit`: Python functions and torch modules as Flexor programs.
+
+A call goes through three steps. The arguments' shape (which are tensors, of what dtype and rank; which are numbers; what else is
+passed) chooses a list of translations; the guards of each say whether what it read of the Python around it still holds; the
+translation's Module then runs on the Session. A call that no translation serves makes one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import inspect
+import logging
+import sys
+import threading
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, overload
+
+import numpy as np
+
+from flexor._module import Module
+from flexor.errors import AssertionFailed, FlexorError, NotSupported
+from flexor.frontend.cpython import NotTranslated
+from flexor.frontend.cpython import attributes as _attributes
+from flexor.frontend.cpython import foreign as _foreign
+from flexor.frontend.cpython import results as _results
+from flexor.frontend.cpython.decode import Restart
+from flexor.frontend.cpython.state import Frame
+from flexor.frontend.cpython.translate import ASSUMPTION, Knowledge, Translator
+from flexor.frontend.cpython.values import ArgumentDict, Dynamic, Known, TupleValue, Value
+from flexor.session import Session, default_session
+
+_log = logging.getLogger("flexor")
+_F = TypeVar("_F", bound=Callable[..., Any])
+MOST_TRANSLATIONS = 64
+
+
+class _Frozen:
+    """The mark of a dim whose every value has a compilation of its own."""
+
+    def __repr__(self) -> str:
+        return "flexor.FROZEN"
+
+
+FROZEN = _Frozen()
+
+
+@dataclasses.dataclass(frozen=True)
+class Dim:
+    """A named size with its range: equal names are equal sizes."""
+
+    name: str
+    lo: int = 0
+    hi: int | None = None
+
+
+# ------------------------------------------------------------------------------------------------------------ arguments
+
+
+class _Unreadable(Exception):
+    """An argument whose memory the engine does not read: the call is Python's."""
+
+
+@dataclasses.dataclass
+class _Shape:
+    """What is found in the arguments of one call: a key, and the leaves that go into the program."""
+
+    fixed: frozenset[str]
+    key: list[Any] = dataclasses.field(default_factory=list)
+    leaves: list[Any] = dataclasses.field(default_factory=list)
+    seen: dict[int, int] = dataclasses.field(default_factory=dict)
+
+    def add(self, name: str, obj: Any) -> None:
+        """Appends what distinguishes an object to the key."""
+        kind = type(obj)
+        if kind is int or kind is float or kind is bool:
+            if name in self.fixed or (kind is int and not -(2**63) <= obj < 2**63):
+                self.key.append((kind, repr(obj)))
+            else:
+                self.key.append(kind)
+                self.leaves.append(obj)
+        elif obj is None or kind is str or kind is bytes:
+            self.key.append(obj)
+        elif _attributes.is_tensor_object(obj):
+            again = self.seen.get(id(obj))
+            if again is not None:
+                self.key.append(("again", again))
+                return
+            self.seen[id(obj)] = len(self.leaves)
+            self.key.append((kind, obj.dtype, obj.ndim))
+            self.leaves.append(obj)
+        elif isinstance(obj, np.generic):
+            self.key.append((kind, obj.dtype, 0))
+            self.leaves.append(np.asarray(obj))
+        elif kind is tuple or kind is list or hasattr(kind, "_fields") and isinstance(obj, tuple):
+            if kind is tuple and all(type(item) in (int, float, bool, str, type(None)) for item in obj):
+                self.key.append((tuple, *map(repr, obj)))
+                return
+            self.key.append((kind, len(obj)))
+            for i, item in enumerate(obj):
+                self.add(f"{name}[{i}]", item)
+        elif kind is dict:
+            self.key.append((dict, *obj))
+            for key, item in obj.items():
+                self.add(f"{name}[{key!r}]", item)
+        elif isinstance(obj, (enum.Enum, type)) or type(obj).__module__ == "torch" and kind.__name__ in ("dtype", "device"):
+            self.key.append(obj)
+        else:
+            torch = sys.modules.get("torch")
+            if isinstance(obj, np.ndarray) or (torch is not None and isinstance(obj, torch.Tensor)):
+                raise _Unreadable(f"the argument {name} is a {kind.__name__} that is not read directly")
+            self.key.append((kind, _ById(obj)))
+
+
+class _ById:
+    """An object as a part of a key, kept alive by it."""
+
+    __slots__ = ("object",)
+
+    def __init__(self, obj: Any) -> None:
+        self.object = obj
+
+    def __hash__(self) -> int:
+        return id(self.object)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ById) and other.object is self.object
+
+
+class _Abstract:
+    """Abstract values of arguments, in the order in which _Shape lists leaves."""
+
+    def __init__(self, translator: Translator, fixed: frozenset[str], dims: Mapping[str, Sequence[Any]]) -> None:
+        self.translator, self.fixed, self.dims = translator, fixed, dims
+        self.seen: dict[int, Value] = {}
+        self.names: list[str] = []
+
+    def of(self, name: str, obj: Any) -> Value:
+        """The value of an object."""
+        kind = type(obj)
+        if kind is int or kind is float or kind is bool:
+            if name in self.fixed or (kind is int and not -(2**63) <= obj < 2**63):
+                return Known(obj)
+            return self._input(name, kind.__name__)
+        if _attributes.is_tensor_object(obj) or isinstance(obj, np.generic):
+            if id(obj) not in self.seen:
+                self.seen[id(obj)] = self._input(name, self._type(name, obj))
+                self.translator.classes[self.seen[id(obj)].anywhere] = kind  # type: ignore[attr-defined, index]
+            return self.seen[id(obj)]
+        if kind is tuple or kind is list or hasattr(kind, "_fields") and isinstance(obj, tuple):
+            if kind is tuple and all(type(item) in (int, float, bool, str, type(None)) for item in obj):
+                return Known(obj)
+            return TupleValue([self.of(f"{name}[{i}]", item) for i, item in enumerate(obj)], kind)
+        if kind is dict:
+            return ArgumentDict({key: self.of(f"{name}[{key!r}]", item) for key, item in obj.items()})
+        return Known(obj)
+
+    def _input(self, name: str, text: str) -> Dynamic:
+        self.names.append(name)
+        return self.translator.writer.input(name if name.isidentifier() else f"arg{len(self.names)}", text)
+
+    def _type(self, name: str, obj: Any) -> str:
+        given = self.dims.get(name)
+        text = _attributes.type_text(obj, with_sizes=False)
+        if given is None or obj.ndim == 0:
+            return text
+        if len(given) != obj.ndim:
+            raise ValueError(f"dims gives {name} {len(given)} sizes; it has {obj.ndim} axes")
+        return f"{text.split('[')[0]}[{', '.join(_dim_text(dim) for dim in given)}]"
+
+
+def _dim_text(dim: Any) -> str:
+    if dim is FROZEN:
+        return "FROZEN ?"
+    if dim is None:
+        return "?"
+    return dim.name if isinstance(dim, Dim) else str(dim)
+
+
+# ---------------------------------------------------------------------------------------------------------- translations
+
+
+class Translation:
+    """One Module with what it assumes. `run` gives what the function returns."""
+
+    def __init__(self, translator: Translator, function: str) -> None:
+        self.translator = translator
+        self.check = translator.guards.compile()
+        self.module = Module(translator.writer.builder.build())
+        self.fetches = [fetch for _, fetch, _ in translator.live_inputs]
+        self.expected = [_live_kind(obj) for obj, _, _ in translator.live_inputs]
+        self.input_names = [str(d.anywhere).removeprefix("input ") for d in translator.writer.inputs]
+        is_numpy = translator.lowering.framework == "numpy"
+        self.builders = [_results.builder(leaving.template, is_numpy) for leaving in translator.exits.values()]
+        self.counts = [len(leaving.values) for leaving in translator.exits.values()]
+        self.several = translator.several_exits
+        self.has_effects = translator.has_effects or translator.lowering.has_writes
+        # What pure foreign calls give is not known before a run; such a run is interpreted, as the program changes after it.
+        self.is_settled = not translator.learns
+        for session in (default_session(), _interpreter()) if translator.writer.hooks else ():
+            for hook, call in translator.writer.hooks.items():
+                session.bind(hook, call)
+        self.function = function
+
+    def live_objects(self) -> list[Any] | None:
+        """What the program reads of the world around it; None where that has another type than it had."""
+        objects = [fetch() for fetch in self.fetches]
+        for obj, expected in zip(objects, self.expected):
+            if _live_kind(obj) != expected:
+                return None
+        return objects
+
+    def run(self, leaves: list[Any], live: list[Any]) -> Any:
+        """Runs the program. Raises what Python would raise."""
+        values = leaves + live
+        outer = _foreign.run.objects
+        objects: list[Any] = []
+        _foreign.run.objects = objects
+        try:
+            out = self.module(*values) if self.is_settled else _interpreter().run(self.module, *values)
+        finally:
+            _foreign.run.objects = outer
+        if self.several:
+            number, *given = out if isinstance(out, tuple) else (out,)
+        else:
+            number = 0
+            given = list(out) if isinstance(out, tuple) and self.counts[0] != 1 else [out]
+        return self.builders[number](given, _Inputs(self.input_names, values), objects)  # type: ignore[arg-type]
+
+
+@functools.cache
+def _interpreter() -> Session:
+    """Where programs run that are about to change."""
+    return Session(compile=False)
+
+
+class _Inputs:
+    """Inputs by name, looked up when a result needs one."""
+
+    __slots__ = ("names", "values")
+
+    def __init__(self, names: list[str], values: list[Any]) -> None:
+        self.names, self.values = names, values
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[self.names.index(name)]
+
+
+def _live_kind(obj: Any) -> Any:
+    return (type(obj), obj.dtype, tuple(obj.shape)) if _attributes.is_tensor_object(obj) else type(obj)
+
+
+def _trampoline(target: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return target(*args, **kwargs)
+
+
+@dataclasses.dataclass
+class JitStats:
+    """What has happened to the calls of one jitted function."""
+
+    calls: int = 0
+    translations: int = 0
+    fallbacks: dict[str, int] = dataclasses.field(default_factory=dict)  # reason -> calls that Python ran
+    foreign_calls: list[tuple[str, int, str]] = dataclasses.field(default_factory=list)  # (file, line, what) per translation
+
+
+class Jit:
+    """A function under `flexor.jit`. Called as the function is."""
+
+    def __init__(self, target: Callable[..., Any], dims: Mapping[str, Sequence[Any]] | None, fallback: str) -> None:
+        if fallback not in ("warn", "raise", "silent"):
+            raise ValueError('fallback is "warn", "raise" or "silent"')
+        self._flexor_function = target
+        self._dims = dict(dims or {})
+        self._fallback = fallback
+        self._translations: dict[Any, list[Translation]] = {}
+        self._knowledge: dict[Any, Knowledge] = {}
+        self._fixed: frozenset[str] = frozenset()
+        self._refused: dict[Any, str] = {}
+        self._lock = threading.RLock()
+        self._stats = JitStats()
+        if isinstance(target, types.FunctionType):
+            functools.update_wrapper(self, target)
+            self._code: types.CodeType | None = target.__code__
+        else:
+            self._code = None
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __reduce__(self) -> Any:
+        return _restore, (self._flexor_function, self._dims, self._fallback)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Jit:
+        return Jit(self._flexor_function, self._dims, self._fallback)
+
+    def __repr__(self) -> str:
+        return f"<flexor.jit {getattr(self._flexor_function, '__qualname__', self._flexor_function)!r}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self._stats.calls += 1
+        reason = _ambient_reason()
+        if reason is not None:
+            return self._python(reason, args, kwargs)
+        try:
+            bound = self._bind(args, kwargs)
+        except TypeError:
+            return self._flexor_function(*args, **kwargs)  # raises as Python does
+        shape = _Shape(self._fixed)
+        try:
+            for name, obj in bound.items():
+                shape.add(name, obj)
+            key = tuple(shape.key)
+            found = self._translations.get(key)
+        except _Unreadable as error:
+            return self._python(str(error), args, kwargs)
+        except TypeError as error:
+            return self._python(f"an argument that cannot be a key: {error}", args, kwargs)
+        if found is not None:
+            for translation in found:
+                if translation.check():
+                    live = translation.live_objects()
+                    if live is not None:
+                        return self._run(key, translation, shape.leaves, live, args, kwargs)
+        return self._first_call(key, shape, bound, args, kwargs)
+
+    # --------------------------------------------------------------------------------------------------------- calls
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        code = self._code
+        if code is None:
+            return {"target": self._flexor_function, **{f"args[{i}]": a for i, a in enumerate(args)}, **kwargs}
+        if not kwargs and len(args) == code.co_argcount and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+            if not code.co_kwonlyargcount:
+                return dict(zip(code.co_varnames, args))
+        bound = inspect.signature(self._flexor_function).bind(*args, **kwargs)
+        bound.apply_defaults()
+        return dict(bound.arguments)
+
+    def _run(self, key: Any, translation: Translation, leaves: list[Any], live: list[Any], args: Any, kwargs: Any) -> Any:
+        if _needs_gradient(leaves) or _needs_gradient(live):
+            return self._python("requires_grad in grad mode", args, kwargs)
+        try:
+            result = translation.run(leaves, live)
+        except AssertionFailed as error:
+            _, found, what = str(error).partition(ASSUMPTION)
+            if not found or translation.has_effects:
+                raise
+            return self._python("an assumption does not hold: " + what.splitlines()[0].strip("'\" "), args, kwargs)
+        except _foreign.KindChanged as change:
+            self._knowledge[key].varying |= set(translation.translator.observed)
+            self._drop(key, translation)
+            if translation.has_effects:  # Python cannot run the call from its beginning
+                raise NotSupported(f"{change} gave a value of another kind than on earlier calls; later calls expect any") from None
+            return self._python(f"{change} gives values of several kinds", args, kwargs)
+        if not translation.is_settled:
+            self._learn(key, translation)
+        return result
+
+    def _learn(self, key: Any, translation: Translation) -> None:
+        """Tensors that foreign calls gave make the code behind them native in the next translation."""
+        translator, knowledge = translation.translator, self._knowledge[key]
+        new = {s: k for s, k in translator.observed.items() if k is not None and s not in knowledge.results and s not in knowledge.varying}
+        if new:
+            knowledge.results.update(new)
+            for consequence in (knowledge.widened, knowledge.elements, knowledge.foreign):
+                consequence.clear()
+            self._drop(key, translation)
+        else:
+            translation.is_settled = True
+
+    def _drop(self, key: Any, translation: Translation) -> None:
+        with self._lock:
+            self._translations[key] = [t for t in self._translations.get(key, []) if t is not translation]
+
+    def _first_call(self, key: Any, shape: _Shape, bound: dict[str, Any], args: Any, kwargs: Any) -> Any:
+        with self._lock:
+            refused = self._refused.get(key)
+            if refused is not None:
+                return self._python(refused, args, kwargs)
+            try:
+                translation = self._translate(key, bound)
+            except NotTranslated as error:
+                reason = error.reason + (f" (line {error.line})" if error.line is not None else "")
+                self._refused[key] = reason
+                return self._python(reason, args, kwargs)
+            if tuple(_shape_of(self._fixed, bound).key) != key:  # an argument has become fixed: its value is in the key
+                shape = _shape_of(self._fixed, bound)
+                key = tuple(shape.key)
+                self._knowledge.setdefault(key, Knowledge(fixed=set(self._fixed)))
+            known = self._translations.setdefault(key, [])
+            known.insert(0, translation)
+            if sum(map(len, self._translations.values())) > MOST_TRANSLATIONS:
+                self._refused[key] = f"more than {MOST_TRANSLATIONS} translations of one function"
+                known.remove(translation)
+        live = translation.live_objects()
+        assert live is not None
+        return self._run(key, translation, shape.leaves, live, args, kwargs)
+
+    def _translate(self, key: Any, bound: dict[str, Any]) -> Translation:
+        knowledge = self._knowledge.setdefault(key, Knowledge(fixed=set(self._fixed)))
+        while True:
+            translator = Translator(_framework(bound.values()), knowledge, self._name())
+            try:
+                self._write(translator, bound)
+            except Restart:
+                self._fixed = frozenset(knowledge.fixed)
+                continue
+            except NotTranslated:
+                if not translator.has_rolled or knowledge.unrolls:
+                    raise
+                knowledge.unrolls = True
+                continue
+            except FlexorError as error:
+                raise NotTranslated(f"the translation was refused: {error}") from error
+            self._stats.translations += 1
+            self._stats.foreign_calls = translator.foreign_calls
+            return Translation(translator, self._name())
+
+    def _name(self) -> str:
+        return str(getattr(self._flexor_function, "__name__", type(self._flexor_function).__name__))
+
+    def _write(self, translator: Translator, bound: dict[str, Any]) -> None:
+        for dim in (d for dims in self._dims.values() for d in dims if isinstance(d, Dim)):
+            translator.declare(dim.name, dim.lo, dim.hi)
+        abstract = _Abstract(translator, self._fixed, self._dims)
+        values = {name: abstract.of(name, obj) for name, obj in bound.items()}
+        if self._code is None:
+            frame = Frame(_trampoline.__code__, _trampoline.__globals__, 0)
+            target = values.pop("target")
+            positional = [v for name, v in values.items() if name.startswith("args[")]
+            named = {name: v for name, v in values.items() if not name.startswith("args[")}
+            frame.locals = {"target": target, "args": TupleValue(positional), "kwargs": ArgumentDict(named)}
+        else:
+            function = self._flexor_function
+            translator.guards.attribute(function, "__code__", self._code)
+            frame = Frame(self._code, function.__globals__, 0)
+            frame.locals = dict(values)
+            cells = function.__closure__ or ()
+            frame.locals.update(zip(self._code.co_freevars, (Known(cell) for cell in cells)))
+        translator.run(frame)
+
+    def _python(self, reason: str, args: Any, kwargs: Any) -> Any:
+        """The call as Python does it, counted under its reason."""
+        count = self._stats.fallbacks.get(reason, 0)
+        self._stats.fallbacks[reason] = count + 1
+        if self._fallback == "raise":
+            raise NotSupported(f"{self._name()} was not compiled: {reason}")
+        if self._fallback == "warn" and count == 0:
+            _log.warning("%s runs in Python: %s", self._name(), reason)
+        return self._flexor_function(*args, **kwargs)
+
+    # --------------------------------------------------------------------------------------------------------- shown
+
+    def stats(self) -> dict[str, Any]:
+        """Calls, translations, calls that Python ran by reason, foreign calls of the newest translation."""
+        return dataclasses.asdict(self._stats)
+
+    def explain(self, *args: Any, **kwargs: Any) -> str:
+        """What a call with these arguments does: the five steps of the program, foreign calls and the reason of a fallback."""
+        self(*args, **kwargs)
+        bound = self._bind(args, kwargs)
+        shape = _shape_of(self._fixed, bound)
+        found = self._translations.get(tuple(shape.key)) or []
+        if not found:
+            reasons = ", ".join(self._stats.fallbacks) or "no translation"
+            return f"{self._name()} runs in Python: {reasons}\n"
+        translation = found[0]
+        lines = [f"{self._name()}: {len(translation.translator.guards)} guards, {len(translation.fetches)} live inputs"]
+        lines += [f"  foreign {what} at {file}:{line}" for file, line, what in translation.translator.foreign_calls]
+        live = translation.live_objects() or []
+        return "\n".join(lines) + "\n" + default_session().explain(translation.module, *shape.leaves, *live)
+
+    def module(self, *args: Any, **kwargs: Any) -> Module:
+        """The Module that serves a call with these arguments. Raises NotSupported where Python runs it."""
+        self(*args, **kwargs)
+        found = self._translations.get(tuple(_shape_of(self._fixed, self._bind(args, kwargs)).key))
+        if not found:
+            raise NotSupported(f"{self._name()} was not compiled: {', '.join(self._stats.fallbacks)}")
+        return found[0].module
+
+
+def _shape_of(fixed: frozenset[str], bound: dict[str, Any]) -> _Shape:
+    shape = _Shape(fixed)
+    for name, obj in bound.items():
+        shape.add(name, obj)
+    return shape
+
+
+def _framework(objects: Any) -> str:
+    """The framework of the first tensor in arguments; torch where there is none."""
+    torch = sys.modules.get("torch")
+    for obj in objects:
+        if isinstance(obj, (np.ndarray, np.generic)):
+            return "numpy"
+        if torch is not None and isinstance(obj, (torch.Tensor, torch.nn.Module)):
+            return "torch"
+        if isinstance(obj, (tuple, list)):
+            found = _framework(obj)
+            if obj and found == "numpy":
+                return found
+        if isinstance(obj, dict) and obj and _framework(obj.values()) == "numpy":
+            return "numpy"
+    return "torch" if torch is not None else "numpy"
+
+
+def _needs_gradient(objects: list[Any]) -> bool:
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.is_grad_enabled():
+        return False
+    return any(isinstance(obj, torch.Tensor) and obj.requires_grad for obj in objects)
+
+
+def _ambient_reason() -> str | None:
+    """Why the frameworks are in a state that a program does not follow."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return None
+    if torch.is_autocast_enabled("cpu"):
+        return "autocast"
+    if torch._C._len_torch_function_stack() or torch._C._len_torch_dispatch_stack():
+        return "a torch function or dispatch mode"
+    return None
+
+
+def _restore(target: Any, dims: Any, fallback: str) -> Jit:
+    return Jit(target, dims, fallback)
+
+
+# ----------------------------------------------------------------------------------------------------------- the decorator
+
+
+@overload
+def jit(target: _F) -> _F: ...
+@overload
+def jit(target: None = None, *, dims: Mapping[str, Sequence[Any]] | None = ..., fallback: str = ...) -> Callable[[_F], _F]: ...
+@overload
+def jit(target: _F, *, dims: Mapping[str, Sequence[Any]] | None = ..., fallback: str = ...) -> _F: ...
+def jit(target: Any = None, *, dims: Mapping[str, Sequence[Any]] | None = None, fallback: str = "warn") -> Any:
+    """Compiles a function of torch or NumPy tensors, or a torch module, for every shape that it is called with.
+
+    dims      sizes of arguments by name: {"x": ["B", flexor.Dim("S", 1, 4096), flexor.FROZEN]}; None: any
+    fallback  what happens where a function cannot be followed and Python runs it: "warn" (once per reason, by logging),
+              "raise" (NotSupported), "silent" (counted in stats() as always)
+    """
+    if target is None:
+        return functools.partial(jit, dims=dims, fallback=fallback)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(target, torch.nn.Module):
+        return _jit_module(target, dims, fallback)
+    if not callable(target):
+        raise TypeError(f"flexor.jit takes a function or a module, not a {type(target).__name__}")
+    return Jit(getattr(target, "_flexor_function", target), dims, fallback)
+
+
+def disable(function: _F) -> _F:
+    """Marks a function that programs do not follow: it stays a call of Python."""
+    function._flexor_disabled = True  # type: ignore[attr-defined]
+    return function
+
+
+# ---------------------------------------------------------------------------------------------------------- torch modules
+
+
+class _JitModule:
+    """What a module's class gets in front of it: the call. All else is the module's own, whose attributes it shares."""
+
+    __slots__ = ("_flexor_jit", "_flexor_original")
+    _flexor_jit: Jit
+    _flexor_original: Any
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._flexor_jit(*args, **kwargs)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _restore_module, (self._flexor_original, self._flexor_jit._dims, self._flexor_jit._fallback)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        import copy
+
+        return _restore_module(copy.deepcopy(self._flexor_original, memo), self._flexor_jit._dims, self._flexor_jit._fallback)
+
+    def explain(self, *args: Any, **kwargs: Any) -> str:
+        """As Jit.explain."""
+        text: str = self._flexor_jit.explain(*args, **kwargs)
+        return text
+
+    def stats(self) -> dict[str, Any]:
+        """As Jit.stats."""
+        found: dict[str, Any] = self._flexor_jit.stats()
+        return found
+
+
+@functools.cache
+def _jit_class(cls: type) -> type:
+    return type(cls.__name__, (_JitModule, cls), {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__slots__": ()})
+
+
+def _jit_module(module: Any, dims: Any, fallback: str) -> Any:
+    if isinstance(module, _JitModule):
+        module = module._flexor_original
+    cls: Any = type(module)
+    wrapper: Any = object.__new__(_jit_class(cls))
+    object.__setattr__(wrapper, "__dict__", module.__dict__)
+    # Past nn.Module.__setattr__, into the slots.
+    object.__setattr__(wrapper, "_flexor_original", module)
+    object.__setattr__(wrapper, "_flexor_jit", Jit(module, dims, fallback))
+    return wrapper
+
+
+def _restore_module(module: Any, dims: Any, fallback: str) -> Any:
+    return _jit_module(module, dims, fallback)
+
+

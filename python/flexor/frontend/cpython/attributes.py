@@ -1,0 +1,462 @@
+"""Reading and writing what is not on the stack: attributes, globals, cells, elements of Python's own containers.
+
+Whatever is read becomes a guard, so that a call after a change translates anew. Tensors are not guarded but fetched for every call;
+so are attributes that the function itself writes.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib.util
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flexor.frontend.cpython import calls, evaluate
+from flexor.frontend.cpython.decode import NotTranslated, Restart
+from flexor.frontend.cpython.values import (
+    CellValue,
+    DictValue,
+    Dynamic,
+    FunctionValue,
+    InstanceValue,
+    Known,
+    ListValue,
+    MethodValue,
+    RunList,
+    SetValue,
+    SliceValue,
+    TupleValue,
+    Value,
+)
+from flexor.frontend.cpython.writer import SHORT_DTYPES, NotWritten, dtype_name
+
+if TYPE_CHECKING:
+    from flexor.frontend.cpython.translate import Translator
+
+def is_tensor_object(obj: Any) -> bool:
+    """Whether an object is a tensor that the engine reads without a copy."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(obj, torch.Tensor):
+        return type(obj) in (torch.Tensor, torch.nn.Parameter) and obj.device.type == "cpu" and obj.layout == torch.strided
+    return type(obj) is np.ndarray and dtype_name(obj.dtype) is not None
+
+
+def type_text(obj: Any, with_sizes: bool) -> str:
+    """The type of a tensor in text form, with its sizes or with any."""
+    name = dtype_name(obj.dtype)
+    if name is None:
+        raise NotTranslated(f"a tensor of dtype {obj.dtype}")
+    return f"{SHORT_DTYPES[name]}[{', '.join(str(size) if with_sizes else '?' for size in obj.shape)}]"
+
+
+def read(t: Translator, holder: Any, key: str, obj: Any) -> Value:
+    """The value of an object that a dict holds under a key: an input if it is a tensor, else known (and guarded by the caller)."""
+    if is_tensor_object(obj):
+        return t.live((id(holder), key), type_text(obj, with_sizes=True), lambda: holder[key], obj)
+    return t.known(obj)
+
+
+# ----------------------------------------------------------------------------------------------------- globals and cells
+
+
+def load_global(t: Translator, globals_: dict[str, Any], name: str) -> Value:
+    """A global of the function, or a builtin."""
+    written = t.state.written.get((id(globals_), name))
+    if written is not None:
+        return written
+    if name in globals_:
+        return item(t, globals_, name)
+    t.guards.absent(globals_, name)
+    place = vars(builtins)
+    if name not in place:
+
+        def fail() -> None:
+            raise NameError(f"name {name!r} is not defined")
+
+        evaluate.raises(t, "global", fail, [])
+    t.guards.item(place, name, place[name])
+    return Known(place[name])
+
+
+def item(t: Translator, holder: dict[Any, Any], name: Any) -> Value:
+    """holder[name], of globals, an instance's attributes or any dict."""
+    obj = holder[name]
+    if (id(holder), name) in t.knowledge.live and type(obj) in (bool, int, float):
+        return t.live((id(holder), name), type(obj).__name__, lambda: holder[name], obj)
+    if not is_tensor_object(obj):
+        t.guards.item(holder, name, obj)
+    return read(t, holder, name, obj)
+
+
+def store_item(t: Translator, holder: dict[str, Any], name: str, value: Value) -> None:
+    """holder[name] = value, of globals or an instance's attributes: in the run, and for what follows here."""
+
+    def put(obj: Any) -> None:
+        holder[name] = obj
+
+    _write(t, (id(holder), name), f"set {name}", put, value)
+
+
+def _write(t: Translator, key: tuple[int, str], what: str, put: Any, value: Value) -> None:
+    if key not in t.knowledge.live:
+        t.knowledge.live.add(key)
+        raise Restart
+    t.foreign(what, put, [value], result="none", is_pure=False)
+    t.state.written[key] = value
+
+
+def cell_content(t: Translator, cell: types.CellType) -> Value:
+    """What a closure's variable holds."""
+    written = t.state.written.get((id(cell), "cell"))
+    if written is not None:
+        return written
+    try:
+        obj = cell.cell_contents
+    except ValueError:
+        raise NotTranslated("a closure's variable that is empty", t.state.top.line) from None
+    if is_tensor_object(obj):
+        return t.live((id(cell), "cell"), type_text(obj, with_sizes=True), lambda: cell.cell_contents, obj)
+    if (id(cell), "cell") in t.knowledge.live and type(obj) in (bool, int, float):
+        return t.live((id(cell), "cell"), type(obj).__name__, lambda: cell.cell_contents, obj)
+    t.guards.cell(cell, obj)
+    return t.known(obj)
+
+
+def store_cell(t: Translator, cell: types.CellType, value: Value) -> None:
+    """nonlocal writes to a variable of somebody else's."""
+
+    def put(obj: Any) -> None:
+        cell.cell_contents = obj
+
+    _write(t, (id(cell), "cell"), "set cell", put, value)
+
+
+def imported(t: Translator, globals_: dict[str, Any], name: str, level: int, names: Any) -> Value:
+    """What `import` in a function gives; only of modules that are there already."""
+    full = name
+    if level:
+        package = globals_.get("__package__") or globals_.get("__name__", "").rpartition(".")[0]
+        full = importlib.util.resolve_name("." * level + name, package)
+    module = sys.modules.get(full)
+    if module is None:
+        raise NotTranslated(f"the import of {full}", t.state.top.line)
+    t.guards.item(sys.modules, full, module)
+    if not names and "." in name and level == 0:
+        first = name.partition(".")[0]
+        t.guards.item(sys.modules, first, sys.modules[first])
+        return Known(sys.modules[first])
+    return Known(module)
+
+
+# -------------------------------------------------------------------------------------------------- Python's containers
+
+
+def elements(t: Translator, sequence: Any) -> list[Value]:
+    """The elements of a list or tuple."""
+    if isinstance(sequence, tuple):
+        return [t.known(item) for item in sequence]
+    t.guards.length(sequence, len(sequence))
+    return [element(t, sequence, i) for i in range(len(sequence))]
+
+
+def element(t: Translator, sequence: list[Any], index: int) -> Value:
+    """One element of a list."""
+    obj = sequence[index]
+    if is_tensor_object(obj):
+        return t.live((id(sequence), index), type_text(obj, with_sizes=True), lambda: sequence[index], obj)
+    t.guards.element(sequence, index % len(sequence), obj)
+    return t.known(obj)
+
+
+def items(t: Translator, mapping: dict[Any, Any]) -> dict[Any, Value]:
+    """The items of a dict."""
+    t.guards.length(mapping, len(mapping))
+    return {key: item(t, mapping, key) for key in mapping}
+
+
+def contains(t: Translator, mapping: dict[Any, Any], key: Any) -> bool:
+    """Whether a dict has a key."""
+    if key in mapping:
+        t.guards.item(mapping, key, mapping[key])
+        return True
+    t.guards.absent(mapping, key)
+    return False
+
+
+def _children(t: Translator, module: Any) -> list[Value]:
+    return list(items(t, module._modules).values())
+
+
+def iterated(t: Translator, obj: Any) -> list[Value] | None:
+    """What iteration over an object gives, or None where that is not known."""
+    torch = sys.modules.get("torch")
+    if isinstance(obj, (list, tuple)):
+        return elements(t, obj)
+    if isinstance(obj, (dict, types.MappingProxyType)):
+        if isinstance(obj, dict):
+            t.guards.length(obj, len(obj))
+        return [Known(key) for key in obj]
+    if torch is not None and isinstance(obj, (torch.nn.ModuleList, torch.nn.Sequential)):
+        return _children(t, obj)
+    if torch is not None and isinstance(obj, torch.nn.ModuleDict):
+        return [Known(key) for key in items(t, obj._modules)]
+    if torch is not None and isinstance(obj, torch.nn.ParameterList):
+        return [load_parameter(t, obj, str(i)) for i in range(len(obj))]
+    if isinstance(obj, frozenset):
+        return [Known(item) for item in obj]
+    return None
+
+
+def load_parameter(t: Translator, module: Any, name: str) -> Value:
+    """A parameter of a module."""
+    return item(t, module._parameters, name)
+
+
+def length(t: Translator, obj: Any) -> int:
+    """len(obj) of something known."""
+    torch = sys.modules.get("torch")
+    if isinstance(obj, (list, dict)):
+        t.guards.length(obj, len(obj))
+    elif torch is not None and isinstance(obj, (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ModuleDict)):
+        t.guards.length(obj._modules, len(obj._modules))
+    elif not isinstance(obj, (tuple, str, bytes, range, frozenset)):
+        t.guards.call(obj.__len__, len(obj))
+    return len(obj)
+
+
+# ------------------------------------------------------------------------------------------------------------ attributes
+
+
+def load(t: Translator, value: Value, name: str) -> Value | None:
+    """value.name; None: a property's function was entered."""
+    if isinstance(value, Known):
+        return _of_object(t, value.object, name)
+    if isinstance(value, Dynamic):
+        if value.kind == "tensor":
+            return _of_tensor(t, value, name)
+        return t.foreign("." + name, lambda obj: getattr(obj, name), [value])
+    if isinstance(value, calls.SuperValue):
+        cls, self = value.items
+        return load_super(t, cls, self, name)
+    if isinstance(value, TupleValue):
+        fields: tuple[str, ...] = getattr(value.cls, "_fields", ()) or getattr(value.cls, "__match_args__", ())
+        if name in fields:
+            return value.items[fields.index(name)]
+        return MethodValue(value, name)
+    if isinstance(value, InstanceValue):
+        return _of_instance(t, value, name)
+    if isinstance(value, (ListValue, RunList, SetValue, DictValue)):
+        if isinstance(value, DictValue) and value.cls is not dict and name in value.items:
+            return value.items[name]  # mappings whose keys are attributes too
+        return MethodValue(value, name)
+    if isinstance(value, SliceValue) and name in ("start", "stop", "step"):
+        return getattr(value, name)  # type: ignore[no-any-return]
+    if isinstance(value, FunctionValue) and name in ("__name__", "__qualname__"):
+        return Known(value.code.co_name)
+    raise NotTranslated(f"the attribute {name} of a {type(value).__name__}", t.state.top.line)
+
+
+def _of_tensor(t: Translator, value: Dynamic, name: str) -> Value:
+    lowering = t.lowering
+    is_torch = lowering.framework == "torch"
+
+    def write() -> Value:
+        if name == "shape":
+            return lowering.shape(value)
+        if name == "dtype":
+            dtype = lowering.dtype_of(value)
+            return Known(getattr(sys.modules["torch"], dtype) if is_torch else np.dtype(dtype))
+        if name == "ndim":
+            return lowering.rank(value)  # type: ignore[no-any-return]
+        if name in ("T", "mT"):
+            rank = lowering.rank(value).object
+            if name == "T" and (rank == 2 or not is_torch):
+                return t.writer.op("permute", value, axes=list(range(rank))[::-1])
+            if name == "mT" and rank >= 2:
+                return t.writer.op("transpose", value, a=-2, b=-1)
+        if is_torch and name == "device":
+            return Known(sys.modules["torch"].device("cpu"))
+        if is_torch and name in ("is_cuda", "is_sparse", "is_quantized", "is_nested", "is_meta", "is_mps", "requires_grad"):
+            return Known(False)
+        if is_torch and name == "data":
+            return lowering.view_of(value)  # type: ignore[no-any-return]
+        if not is_torch and name == "size":
+            return lowering.count(value)  # type: ignore[no-any-return]
+        if callable(getattr(_tensor_class(is_torch), name, None)):
+            return MethodValue(value, name)
+        raise NotWritten(name)
+
+    return t.attempt(write, lambda: t.foreign("." + name, lambda obj: getattr(obj, name), [value]))
+
+
+def _tensor_class(is_torch: bool) -> Any:
+    return sys.modules["torch"].Tensor if is_torch else np.ndarray
+
+
+def _raw(cls: type, name: str) -> Any:
+    for base in cls.__mro__:
+        if name in base.__dict__:
+            return base.__dict__[name]
+    return _ABSENT
+
+
+_ABSENT: Any = object()
+
+
+def _of_instance(t: Translator, value: InstanceValue, name: str) -> Value | None:
+    if name in value.fields:
+        return value.fields[name]
+    raw = _raw(value.cls, name)
+    t.guards.class_attribute(value.cls, name, raw)
+    if isinstance(raw, types.FunctionType):
+        return MethodValue(value, Known(raw))
+    if isinstance(raw, property) and raw.fget is not None:
+        return calls.call(t, Known(raw.fget), [value], {})
+    if isinstance(raw, staticmethod):
+        return Known(raw.__func__)
+    if isinstance(raw, classmethod):
+        return MethodValue(Known(value.cls), Known(raw.__func__))
+    if raw is _ABSENT:
+        raise NotTranslated(f"the attribute {name} of a {value.cls.__name__}", t.state.top.line)
+    return Known(raw)
+
+
+def _of_object(t: Translator, obj: Any, name: str) -> Value | None:
+    if isinstance(obj, types.ModuleType):
+        place = vars(obj)
+        written = t.state.written.get((id(place), name))
+        if written is not None:
+            return written
+        if name in place:
+            return item(t, place, name)
+        return _opaque(t, obj, name)
+    if isinstance(obj, type):
+        raw = _raw(obj, name)
+        if raw is _ABSENT or isinstance(_raw(type(obj), name), property):
+            return _opaque(t, obj, name)
+        t.guards.class_attribute(obj, name, raw)
+        if isinstance(raw, staticmethod):
+            return Known(raw.__func__)
+        if isinstance(raw, classmethod):
+            return MethodValue(Known(obj), Known(raw.__func__))
+        if isinstance(raw, types.FunctionType):
+            return Known(raw)
+        return t.known(getattr(obj, name))
+    return _of_plain_instance(t, obj, name)
+
+
+def _of_plain_instance(t: Translator, obj: Any, name: str) -> Value | None:
+    cls = type(obj)
+    raw = _raw(cls, name)
+    place = getattr(obj, "__dict__", None)
+    if isinstance(raw, property):
+        t.guards.class_attribute(cls, name, raw)
+        assert raw.fget is not None
+        if isinstance(raw.fget, types.FunctionType):
+            return calls.call(t, Known(raw.fget), [Known(obj)], {})
+        return _opaque(t, obj, name)
+    if isinstance(place, dict):
+        written = t.state.written.get((id(place), name))
+        if written is not None:
+            return written
+        if name in place:
+            return item(t, place, name)
+    if raw is not _ABSENT:
+        if isinstance(place, dict):
+            t.guards.absent(place, name)
+        if isinstance(raw, types.FunctionType):
+            t.guards.class_attribute(cls, name, raw)
+            return MethodValue(Known(obj), Known(raw))
+        if isinstance(raw, staticmethod):
+            t.guards.class_attribute(cls, name, raw)
+            return Known(raw.__func__)
+        if isinstance(raw, classmethod):
+            t.guards.class_attribute(cls, name, raw)
+            return MethodValue(Known(cls), Known(raw.__func__))
+        if not hasattr(type(raw), "__get__"):
+            t.guards.class_attribute(cls, name, raw)
+            return t.known(raw)
+        return _opaque(t, obj, name)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(obj, torch.nn.Module):
+        for held in (obj._parameters, obj._buffers, obj._modules):
+            if name in held:
+                return item(t, held, name)
+            t.guards.absent(held, name)
+    return _opaque(t, obj, name)
+
+
+def _opaque(t: Translator, obj: Any, name: str) -> Value:
+    """An attribute behind something that is not followed: asked for now, and again by the guard."""
+    try:
+        found = getattr(obj, name)
+    except AttributeError:
+        evaluate.raises(t, "." + name, lambda: getattr(obj, name), [])
+    if is_tensor_object(found):
+        return t.live((id(obj), name), type_text(found, with_sizes=True), lambda: getattr(obj, name), found)
+    if not isinstance(found, (types.BuiltinMethodType, types.MethodType, types.MethodWrapperType)):
+        t.guards.attribute(obj, name, found)
+    return t.known(found)
+
+
+def load_super(t: Translator, cls: Value, self: Value, name: str) -> Value | None:
+    """super(cls, self).name."""
+    assert isinstance(cls, Known)
+    own = self.object if isinstance(self, Known) else getattr(self, "cls", None)
+    start = own if isinstance(own, type) and not isinstance(self, Known) else type(own)
+    if isinstance(own, type) and isinstance(self, Known):
+        start = own
+    order = start.__mro__
+    for base in order[order.index(cls.object) + 1 :]:
+        if name in base.__dict__:
+            raw = base.__dict__[name]
+            t.guards.class_attribute(base, name, raw)
+            if isinstance(raw, types.FunctionType):
+                return MethodValue(self, Known(raw))
+            if isinstance(raw, property) and isinstance(raw.fget, types.FunctionType):
+                return calls.call(t, Known(raw.fget), [self], {})
+            if isinstance(raw, staticmethod):
+                return Known(raw.__func__)
+            if isinstance(raw, classmethod):
+                return MethodValue(Known(start), Known(raw.__func__))
+            if isinstance(self, Known):
+                return t.known(getattr(super(cls.object, self.object), name))
+            break
+    raise NotTranslated(f"super().{name}", t.state.top.line)
+
+
+def store(t: Translator, obj: Value, name: str, value: Value) -> None:
+    """obj.name = value."""
+    if isinstance(obj, InstanceValue):
+        obj.fields[name] = value
+        return
+    if isinstance(obj, CellValue) or not isinstance(obj, Known):
+        if isinstance(obj, Dynamic):
+            t.foreign("." + name + " =", lambda target, v: setattr(target, name, v), [obj, value], result="none", is_pure=False)
+            return
+        raise NotTranslated(f"{name} of a {type(obj).__name__} written", t.state.top.line)
+    target = obj.object
+    place = getattr(target, "__dict__", None)
+    if not isinstance(place, dict) or isinstance(_raw(type(target), name), property):
+        raise NotTranslated(f"the attribute {name} of a {type(target).__name__} written", t.state.top.line)
+
+    def put(new: Any) -> None:
+        setattr(target, name, new)
+
+    torch = sys.modules.get("torch")
+    holder = place
+    if torch is not None and isinstance(target, torch.nn.Module):
+        holder = next((h for h in (target._parameters, target._buffers, target._modules) if name in h), place)
+    _write(t, (id(holder), name), f"set .{name}", put, value)
+
+
+def store_element(t: Translator, container: Any, index: Any, value: Value) -> None:
+    """An item of a list or dict of somebody else's written."""
+
+    def put(new: Any) -> None:
+        container[index] = new
+
+    _write(t, (id(container), index), "[] =", put, value)

@@ -1,0 +1,390 @@
+"""Python's builtins and functions written in C, over abstract values."""
+
+from __future__ import annotations
+
+import math
+import sys
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flexor.frontend.cpython import attributes, calls, evaluate, lowering
+from flexor.frontend.cpython.decode import NotTranslated
+from flexor.frontend.cpython.guards import MISSING
+from flexor.frontend.cpython.values import (
+    Arguments,
+    DictValue,
+    Dynamic,
+    EnumerateIterator,
+    FunctionValue,
+    InstanceValue,
+    Keywords,
+    Known,
+    ListValue,
+    MethodValue,
+    RangeIterator,
+    RunList,
+    SequenceIterator,
+    SetValue,
+    SliceValue,
+    TupleValue,
+    Value,
+    ZipIterator,
+    is_known,
+    objects_of,
+)
+
+if TYPE_CHECKING:
+    from flexor.frontend.cpython.translate import Translator
+
+
+def _never(value: Value) -> Any:
+    raise AssertionError(value)
+
+
+def call(t: Translator, function: Any, arguments: Arguments, keywords: Keywords) -> Value | None:
+    """A function written in C that no row describes."""
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, (dict, list)) and isinstance(function, types.BuiltinMethodType):
+        result = _container_method(t, owner, function.__name__, arguments)
+        if result is not None:
+            return result
+    given = [*arguments, *keywords.values()]
+    pure = owner is None or isinstance(owner, types.ModuleType) or evaluate.is_plain(owner)
+    if pure and evaluate.all_plain(given) and (evaluate.is_plain(owner) or _is_pure_module(function)):
+        named = tuple(keywords)
+        count = len(arguments)
+
+        def apply(*values: Any) -> Any:
+            return function(*values[:count], **dict(zip(named, values[count:])))
+
+        return evaluate.fold(t, calls.name_of(function), apply, given)
+    if isinstance(function, types.MethodDescriptorType) and arguments and evaluate.is_tensor(arguments[0]):
+        return calls.tensor_method(t, arguments[0], function.__name__, arguments[1:], keywords)  # type: ignore[arg-type]
+    return calls.opaque(t, function, arguments, keywords)
+
+
+def _is_pure_module(function: Any) -> bool:
+    owner = getattr(function, "__self__", None)
+    name = owner.__name__ if isinstance(owner, types.ModuleType) else getattr(function, "__module__", "") or ""
+    return name in ("math", "operator", "_operator") or function in _PURE
+
+
+_PURE = (abs, all, any, bin, chr, divmod, hash, hex, len, max, min, oct, ord, pow, repr, round, sorted, sum, callable, id)
+
+
+def _container_method(t: Translator, owner: Any, name: str, arguments: Arguments) -> Value | None:
+    """Reading methods of a list or dict of somebody else's; writing ones are Python's in the run."""
+    if isinstance(owner, dict) and name in ("items", "keys", "values"):
+        found = attributes.items(t, owner)
+        if name == "items":
+            return TupleValue([TupleValue([Known(k), v]) for k, v in found.items()])
+        return TupleValue([Known(k) for k in found] if name == "keys" else found.values())
+    if isinstance(owner, dict) and name == "get" and arguments and isinstance(arguments[0], Known):
+        key = arguments[0].object
+        if attributes.contains(t, owner, key):
+            return attributes.item(t, owner, key)
+        return arguments[1] if len(arguments) > 1 else Known(None)
+    if name in ("append", "extend", "insert", "update", "setdefault", "clear", "pop", "remove"):
+        key = (id(owner), "contents")
+        if key not in t.knowledge.live:
+            t.knowledge.live.add(key)
+        t.foreign(f".{name}", getattr(owner, name), arguments, result="none" if name != "pop" else "object", is_pure=False)
+        return Known(None)
+    return None
+
+
+def length(t: Translator, value: Value) -> Value:
+    """len(value)."""
+    if isinstance(value, (TupleValue, ListValue, DictValue)):
+        return Known(len(value.items))
+    if isinstance(value, SetValue):
+        return Known(len(value.objects))
+    if isinstance(value, RunList):
+        assert isinstance(value.content, Dynamic)
+        return t.writer.length(value.content)
+    if isinstance(value, Dynamic):
+        if value.kind == "tensor" and value.rank > 0:
+            return t.lowering.size(value, Known(0))  # type: ignore[no-any-return]
+        return t.foreign("len", len, [value], result="int")
+    if isinstance(value, Known):
+        if isinstance(value.object, (list, dict, tuple, str, bytes, range, frozenset)) or hasattr(type(value.object), "__len__"):
+            return Known(attributes.length(t, value.object))
+    raise NotTranslated(f"the length of a {type(value).__name__}", t.state.top.line)
+
+
+def class_of(t: Translator, value: Value) -> type | None:
+    torch = sys.modules.get("torch")
+    if isinstance(value, Known):
+        return type(value.object)
+    if isinstance(value, Dynamic):
+        if value.kind == "tensor":
+            if t.lowering.framework == "numpy":
+                return np.ndarray
+            live = t.class_of_input(value)
+            return live if live is not None else torch.Tensor  # type: ignore[union-attr]
+        return {"int": int, "float": float, "bool": bool}.get(value.kind)
+    kinds: dict[type, type] = {ListValue: list, RunList: list, SetValue: set, FunctionValue: types.FunctionType, RangeIterator: range}
+    if isinstance(value, (TupleValue, DictValue, InstanceValue)):
+        return value.cls
+    return kinds.get(type(value))
+
+
+def _isinstance(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    value, classes = arguments
+    cls = class_of(t, value)
+    if not is_known(classes):
+        return NotImplemented
+    wanted = objects_of(classes, _never)
+    if cls is None:
+        return t.foreign("isinstance", isinstance, [value, Known(wanted)], result="bool")
+    if isinstance(value, Known):
+        return Known(isinstance(value.object, wanted))
+    return Known(_is_subclass(cls, wanted))
+
+
+def _is_subclass(cls: type, wanted: Any) -> bool:
+    if isinstance(wanted, tuple):
+        return any(_is_subclass(cls, w) for w in wanted)
+    if isinstance(wanted, types.UnionType):
+        return any(_is_subclass(cls, w) for w in wanted.__args__)
+    return issubclass(cls, wanted)
+
+
+def _range(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    if evaluate.all_plain(arguments):
+        return NotImplemented
+    start, stop, step = (Known(0), arguments[0], Known(1)) if len(arguments) == 1 else (*arguments, Known(1))[:3]
+    if not isinstance(step, Known) or not all(evaluate.is_number(v) for v in arguments) or step.object == 0:
+        raise NotTranslated("a range whose step only the run knows", t.state.top.line)
+    following: Value = start
+    if isinstance(start, Known):
+        following = t.writer.constant(start.object)
+    return RangeIterator(following, stop, step.object)
+
+
+def _zip(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    strict = keywords.get("strict")
+    parts = [evaluate.iterator_of(t, a) for a in arguments]
+    if strict is not None and lowering.plain(strict):
+        if len({len(p.items) - p.at if isinstance(p, SequenceIterator) else -1 for p in parts}) > 1:
+            raise NotTranslated("zip(strict=True) of different or unknown lengths", t.state.top.line)
+    return ZipIterator(parts)
+
+
+def _enumerate(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    start = keywords.get("start") or (arguments[1] if len(arguments) > 1 else Known(0))
+    inner = evaluate.iterator_of(t, arguments[0])
+    if isinstance(start, Known) and not evaluate.is_static(inner):
+        start = t.writer.constant(start.object)
+    return EnumerateIterator(inner, start)
+
+
+def _reversed(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    return SequenceIterator(reversed(evaluate.unpacked(t, arguments[0])))
+
+
+def _tuple(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    return TupleValue(evaluate.unpacked(t, arguments[0]) if arguments else [])
+
+
+def _list(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    return ListValue(evaluate.unpacked(t, arguments[0]) if arguments else [])
+
+
+def _dict(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    items: dict[Any, Value] = {}
+    for argument in arguments:
+        try:
+            items.update(evaluate.spread(t, TupleValue([]), argument)[1])
+        except NotTranslated:
+            for pair in evaluate.unpacked(t, argument):
+                key, value = evaluate.unpacked(t, pair)
+                items[evaluate.key_of(t, key)] = value
+    return DictValue({**items, **keywords})
+
+
+def _next(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    known, condition = evaluate.has_next(t, arguments[0])
+    if condition is not None:
+        raise NotTranslated("next() of an iterator whose end only the run knows", t.state.top.line)
+    if known:
+        return evaluate.advance(t, arguments[0])
+    if len(arguments) > 1:
+        return arguments[1]
+
+    def fail() -> None:
+        raise StopIteration
+
+    evaluate.raises(t, "next", fail, [])
+
+
+def _getattr(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    name = lowering.plain(arguments[1])
+    if len(arguments) > 2 and not _has(t, arguments[0], name):
+        return arguments[2]
+    return attributes.load(t, arguments[0], name)
+
+
+def _has(t: Translator, value: Value, name: str) -> bool:
+    if isinstance(value, Known):
+        found = hasattr(value.object, name)
+        if not found:
+            t.guards.attribute(value.object, name, MISSING)
+        return found
+    if isinstance(value, Dynamic) and value.kind == "tensor":
+        return hasattr(attributes._tensor_class(t.lowering.framework == "torch"), name)
+    if isinstance(value, InstanceValue):
+        return name in value.fields or hasattr(value.cls, name)
+    if isinstance(value, (ListValue, TupleValue, DictValue)):
+        return hasattr(class_of(t, value), name)
+    raise NotTranslated(f"hasattr of a {type(value).__name__}", t.state.top.line)
+
+
+def _hasattr(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    return Known(_has(t, arguments[0], lowering.plain(arguments[1])))
+
+
+def _setattr(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    attributes.store(t, arguments[0], lowering.plain(arguments[1]), arguments[2])
+    return Known(None)
+
+
+def _number(name: str, kind: type) -> Callable[[Translator, Arguments, Keywords], Any]:
+    def convert(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+        if len(arguments) != 1 or keywords or not isinstance(arguments[0], Dynamic):
+            return NotImplemented
+        value = arguments[0]
+        if value.kind == "object":
+            return t.foreign(kind.__name__, kind, [value], result=kind.__name__)
+        if value.kind == "tensor":
+            return t.attempt(
+                lambda: t.writer.scalar(name, t.writer.item(value)),
+                lambda: t.foreign(kind.__name__, kind, [value], result=kind.__name__),
+            )
+        return value if value.kind == kind.__name__ else t.writer.scalar(name, value)
+
+    return convert
+
+
+def _bool(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    return evaluate.to_bool(t, arguments[0]) if arguments else Known(False)
+
+
+def _abs(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    value = arguments[0]
+    if not isinstance(value, Dynamic):
+        return NotImplemented
+    if value.is_scalar:
+        number = t.writer.scalar("to_int", value) if value.kind == "bool" else value
+        return t.writer.scalar("max", number, t.writer.scalar("neg", number))
+    return evaluate.unary(t, "abs", abs, "abs", None, value)
+
+
+def _extreme(name: str, function: Callable[..., Any]) -> Callable[[Translator, Arguments, Keywords], Any]:
+    def choose(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+        values = arguments
+        if keywords:
+            return NotImplemented
+        if len(values) == 1:
+            values = evaluate.unpacked(t, values[0])
+        if evaluate.all_plain(values) and values:
+            return evaluate.fold(t, name, lambda *v: function(v), values)
+        if not values or not all(evaluate.is_number(v) for v in values):
+            return NotImplemented
+        result = values[0]
+        for value in values[1:]:
+            result = t.writer.scalar(name, result, value)
+        return result
+
+    return choose
+
+
+def _sum(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    total: Value | None = arguments[1] if len(arguments) > 1 else keywords.get("start", Known(0))
+    for item in evaluate.unpacked(t, arguments[0]):
+        assert total is not None
+        total = evaluate.binary(t, "+", total, item)
+    return total
+
+
+def _quantified(stops_at: bool) -> Callable[[Translator, Arguments, Keywords], Any]:
+    def check(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+        result: Value = Known(not stops_at)
+        for item in evaluate.unpacked(t, arguments[0]):
+            value = evaluate.to_bool(t, item)
+            if isinstance(value, Known):
+                if value.object is stops_at:
+                    return value
+            else:
+                result = value if isinstance(result, Known) else t.writer.scalar("or" if stops_at else "and", result, value)
+        return result
+
+    return check
+
+
+def _type(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    cls = class_of(t, arguments[0]) if len(arguments) == 1 else None
+    return Known(cls) if cls is not None else NotImplemented
+
+
+def _len(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    return length(t, arguments[0])
+
+
+def _slice(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    from flexor.frontend.cpython.values import SliceValue
+
+    start, stop, step = (Known(None), arguments[0], Known(None)) if len(arguments) == 1 else (*arguments, Known(None))[:3]
+    return SliceValue(start, stop, step)
+
+
+def _callable(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    value = arguments[0]
+    return Known(callable(value.object) if isinstance(value, Known) else isinstance(value, (FunctionValue, MethodValue)))
+
+
+def _math(function: Callable[..., Any]) -> Callable[[Translator, Arguments, Keywords], Any]:
+    def apply(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+        if all(isinstance(a, Known) for a in arguments):
+            return NotImplemented
+        kind = "int" if function in (math.floor, math.ceil, math.trunc) else "bool" if function in (math.isnan, math.isinf) else "float"
+        if function is math.prod or keywords:
+            return NotImplemented
+        return t.foreign(function.__name__, function, arguments, result=kind)
+
+    return apply
+
+
+BUILTINS: dict[Any, Callable[[Any, Arguments, Keywords], Any]] = {
+    isinstance: _isinstance,
+    range: _range,
+    zip: _zip,
+    enumerate: _enumerate,
+    reversed: _reversed,
+    tuple: _tuple,
+    list: _list,
+    dict: _dict,
+    next: _next,
+    iter: lambda t, arguments, keywords: evaluate.iterator_of(t, arguments[0]),
+    getattr: _getattr,
+    hasattr: _hasattr,
+    setattr: _setattr,
+    int: _number("to_int", int),
+    float: _number("to_float", float),
+    bool: _bool,
+    abs: _abs,
+    max: _extreme("max", max),
+    min: _extreme("min", min),
+    sum: _sum,
+    any: _quantified(True),
+    all: _quantified(False),
+    type: _type,
+    len: _len,
+    slice: _slice,
+    callable: _callable,
+    super: lambda t, arguments, keywords: calls.super_of(t, arguments),
+    **{f: _math(f) for f in (math.sqrt, math.exp, math.log, math.sin, math.cos, math.tanh, math.floor, math.ceil, math.isnan, math.isinf)},
+}

@@ -1,0 +1,606 @@
+"""Calls: of Python functions, which are followed; of the frameworks, which are ops; of anything else, which Python does in the run."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import math
+import sys
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flexor.frontend.cpython import attributes, builtin, evaluate, helpers, lowering
+from flexor.frontend.cpython.decode import NotTranslated
+from flexor.frontend.cpython.guards import MISSING
+from flexor.frontend.cpython.values import (
+    ArgumentDict,
+    Arguments,
+    CellValue,
+    DictValue,
+    Dynamic,
+    EnumerateIterator,
+    FunctionValue,
+    GeneratorValue,
+    IndexIterator,
+    InstanceValue,
+    Keywords,
+    Known,
+    ListValue,
+    MethodValue,
+    RangeIterator,
+    RunList,
+    SequenceIterator,
+    SetValue,
+    TupleValue,
+    Value,
+    ZipIterator,
+    is_known,
+    objects_of,
+)
+from flexor.frontend.cpython.writer import NotWritten
+
+if TYPE_CHECKING:
+    from flexor.frontend.cpython.translate import Translator
+
+def leave_context(*_exception: Any) -> None:
+    """What a context manager that is followed does at its end: nothing."""
+
+
+def call(t: Translator, callee: Value, arguments: Arguments, keywords: Keywords) -> Value | None:
+    """The result of a call; None: a Python function was entered, whose return pushes it."""
+    if isinstance(callee, MethodValue):
+        if isinstance(callee.function, str):
+            return _method(t, callee.receiver, callee.function, arguments, keywords)
+        return call(t, callee.function, [callee.receiver, *arguments], keywords)
+    if isinstance(callee, FunctionValue):
+        return _enter(t, callee.code, callee.globals, callee.defaults, callee.keyword_defaults, callee.cells, arguments, keywords)
+    if isinstance(callee, Dynamic):
+        return t.foreign("call", lambda f, *a, **k: f(*a, **k), [callee, *arguments], keywords, is_pure=False)
+    if isinstance(callee, Known):
+        return _object(t, callee.object, arguments, keywords)
+    raise NotTranslated(f"a call of a {type(callee).__name__}", t.state.top.line)
+
+
+def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywords) -> Value | None:
+    if function is leave_context:
+        return Known(None)
+    in_python = helpers.IN_PYTHON.get(function) if isinstance(function, (type, types.BuiltinFunctionType)) else None
+    if in_python is not None and arguments and _is_open(arguments[0]) and not keywords:
+        assert isinstance(in_python, types.FunctionType)
+        return _python(t, in_python, arguments, keywords)
+    if _is_about_state(function):
+        return _state(t, function, arguments)
+    special = builtin.BUILTINS.get(function) if isinstance(function, (type, types.BuiltinFunctionType)) else None
+    if special is not None:
+        result = special(t, arguments, keywords)
+        if result is not NotImplemented:
+            return result  # type: ignore[no-any-return]
+    known = lowering.functions().get(id(function))
+    if known is not None:
+        return _framework(t, known[0], function, arguments, keywords)
+    if getattr(function, "_flexor_disabled", False):
+        return t.foreign(name_of(function), function, arguments, keywords, is_pure=False)
+    inner = getattr(function, "_flexor_function", None)
+    if inner is not None:  # a jitted function: what it decorates
+        return _object(t, inner, arguments, keywords)
+    if isinstance(function, functools.partial):
+        given = [t.known(a) for a in function.args]
+        return _object(t, function.func, given + arguments, {**{k: t.known(v) for k, v in function.keywords.items()}, **keywords})
+    if isinstance(function, types.FunctionType):
+        return _python(t, function, arguments, keywords)
+    if isinstance(function, types.MethodType):
+        return call(t, Known(function.__func__), [Known(function.__self__), *arguments], keywords)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(function, torch.nn.Module):
+        return _module(t, function, arguments, keywords)
+    if isinstance(function, type):
+        return _construct(t, function, arguments, keywords)
+    if isinstance(function, (types.BuiltinFunctionType, types.BuiltinMethodType, types.MethodWrapperType, types.MethodDescriptorType)):
+        return builtin.call(t, function, arguments, keywords)
+    method = attributes._raw(type(function), "__call__")
+    if isinstance(method, types.FunctionType):
+        t.guards.class_attribute(type(function), "__call__", method)
+        return _python(t, method, [Known(function), *arguments], keywords)
+    return opaque(t, function, arguments, keywords)
+
+
+# Questions about the state of the frameworks: the answer is guarded.
+_STATE = (
+    "is_grad_enabled", "is_inference_mode_enabled", "is_autocast_enabled", "is_autocast_cpu_enabled", "get_default_dtype",
+    "get_default_device", "jit.is_scripting", "jit.is_tracing", "compiler.is_compiling", "compiler.is_dynamo_compiling",
+    "overrides.has_torch_function", "overrides.has_torch_function_unary", "overrides.has_torch_function_variadic",
+    "overrides.is_tensor_method_or_property", "_C._get_tracing_state", "_C._is_torch_function_enabled",
+    "backends.mha.get_fastpath_enabled", "are_deterministic_algorithms_enabled",
+)  # fmt: skip
+
+
+@functools.cache
+def _state_functions() -> dict[int, Any]:
+    torch = sys.modules.get("torch")
+    out: dict[int, Any] = {}
+    for path in _STATE if torch is not None else ():
+        function = torch
+        for name in path.split("."):
+            function = getattr(function, name, None)
+        if function is not None:
+            out[id(function)] = function
+    return out
+
+
+def _is_about_state(function: Any) -> bool:
+    return id(function) in _state_functions()
+
+
+def _state(t: Translator, function: Any, arguments: Arguments) -> Value:
+    if "has_torch_function" in getattr(function, "__name__", ""):
+        return Known(False)  # tensors of the program are plain, and modes are looked for before every call
+    if function.__name__ == "get_fastpath_enabled":
+        return Known(False)  # a fused form that torch has in C++: the layer's own terms give the same
+    given = tuple(lowering.plain(a) for a in arguments)
+    ask = functools.partial(function, *given) if given else function
+    answer = ask()
+    t.guards.call(ask, answer)
+    return Known(answer)
+
+
+def _is_open(value: Value) -> bool:
+    """An iterator whose elements are not known at once."""
+    if isinstance(value, RangeIterator | IndexIterator | GeneratorValue):
+        return True
+    if isinstance(value, EnumerateIterator):
+        return _is_open(value.inner)
+    return isinstance(value, ZipIterator) and any(_is_open(part) for part in value.parts)
+
+
+def name_of(function: Any) -> str:
+    """What a callable is called in reports."""
+    return str(getattr(function, "__qualname__", None) or getattr(function, "__name__", None) or type(function).__name__)
+
+
+def opaque(t: Translator, function: Any, arguments: Arguments, keywords: Keywords) -> Value:
+    """A call that Python does in the run."""
+    module = (getattr(function, "__module__", None) or "").split(".")[0]
+    is_pure = module in ("math", "operator") or lowering.is_pure(function)
+    if function is print:
+        return Known(None) if t.foreign("print", print, arguments, keywords, result="none", is_pure=False) else Known(None)
+    return t.foreign(name_of(function), function, arguments, keywords, is_pure=is_pure)
+
+
+def _framework(t: Translator, name: str, function: Any, arguments: Arguments, keywords: Keywords) -> Value:
+    """A function of torch or NumPy that a row describes."""
+    framework = "numpy" if name.startswith("np.") else "torch"
+
+    def write() -> Value:
+        tensors = [v for v in (*arguments, *keywords.values()) if evaluate.is_tensor(v)]
+        nested = [i for v in arguments if isinstance(v, (TupleValue, ListValue)) for i in v.items if evaluate.is_tensor(i)]
+        if framework != t.lowering.framework or (not tensors and not nested and framework == "numpy"):
+            raise NotWritten("a function of another framework")
+        return lowering.rows(framework)[name](t.lowering, arguments, keywords)  # type: ignore[no-any-return]
+
+    return t.attempt(write, lambda: t.foreign(name, function, arguments, keywords))
+
+
+# ------------------------------------------------------------------------------------------------------ Python functions
+
+
+def _python(t: Translator, function: types.FunctionType, arguments: Arguments, keywords: Keywords) -> Value | None:
+    walk = _walks().get(function)
+    if walk is not None and arguments and isinstance(arguments[0], Known) and not keywords and len(arguments) == 1:
+        return SequenceIterator(walk(t, "", arguments[0].object))
+    t.guards.attribute(function, "__code__", function.__code__)
+    wrapped = getattr(function, "__wrapped__", None)
+    if wrapped is not None and _is_context_decorator(function):
+        return _object(t, wrapped, arguments, keywords)
+    defaults = tuple(t.known(v) for v in function.__defaults__ or ())
+    if function.__defaults__ is not None:
+        t.guards.attribute(function, "__defaults__", function.__defaults__)
+    keyword_defaults = {k: t.known(v) for k, v in (function.__kwdefaults__ or {}).items()}
+    cells: tuple[Value, ...] = tuple(Known(cell) for cell in function.__closure__ or ())
+    torch = sys.modules.get("torch")
+    if torch is not None and (function.__module__ or "").split(".")[0] == "torch" and not _is_followed(function):
+        return t.foreign(name_of(function), function, arguments, keywords, is_pure=lowering.is_pure(function))
+    return _enter(t, function.__code__, function.__globals__, defaults, keyword_defaults, cells, arguments, keywords)
+
+
+_FOLLOWED = ("torch.nn.modules.", "torch.nn.functional")
+
+
+def _is_followed(function: types.FunctionType) -> bool:
+    """Functions of torch itself reach into its inside; layers and nn.functional are written in its public terms."""
+    return (function.__module__ or "").startswith(_FOLLOWED)
+
+
+def _is_context_decorator(function: types.FunctionType) -> bool:
+    """A function under torch.no_grad() as a decorator."""
+    return (function.__module__ or "") == "torch.utils._contextlib" or function.__code__.co_filename.endswith("_contextlib.py")
+
+
+def _enter(
+    t: Translator,
+    code: types.CodeType,
+    globals_: dict[str, Any],
+    defaults: tuple[Value, ...],
+    keyword_defaults: dict[str, Value],
+    cells: tuple[Value, ...],
+    arguments: Arguments,
+    keywords: Keywords,
+    on_return: Value | None = None,
+) -> Value | None:
+    bound = bind(code, defaults, keyword_defaults, arguments, keywords)
+    if isinstance(bound, str):
+        message = f"{code.co_name}() {bound}"
+
+        def fail() -> None:
+            raise TypeError(message)
+
+        evaluate.raises(t, "call", fail, [])
+    locals_: dict[str, Value] = dict(bound)
+    locals_.update(zip(code.co_freevars, cells))
+    if code.co_flags & inspect.CO_GENERATOR:
+        return GeneratorValue(code, globals_, locals_)
+    t.enter(code, globals_, locals_, on_return)
+    return None
+
+
+def bind(
+    code: types.CodeType,
+    defaults: tuple[Value, ...],
+    keyword_defaults: dict[str, Value],
+    arguments: Arguments,
+    keywords: Keywords,
+) -> dict[str, Value] | str:
+    """Arguments by the names of parameters, as CPython binds them; a text: why they do not fit."""
+    names = code.co_varnames
+    positional = code.co_argcount
+    only_keyword = names[positional : positional + code.co_kwonlyargcount]
+    rest = positional + code.co_kwonlyargcount
+    out: dict[str, Value] = dict(zip(names[:positional], arguments))
+    if len(arguments) > positional and not code.co_flags & inspect.CO_VARARGS:
+        return f"takes {positional} positional arguments but {len(arguments)} were given"
+    if code.co_flags & inspect.CO_VARARGS:
+        out[names[rest]] = TupleValue(arguments[positional:])
+        rest += 1
+    extra: dict[str, Value] = {}
+    accepted = set(names[code.co_posonlyargcount : positional]) | set(only_keyword)
+    for name, value in keywords.items():
+        if name in accepted:
+            if name in out:
+                return f"got multiple values for argument '{name}'"
+            out[name] = value
+        elif code.co_flags & inspect.CO_VARKEYWORDS:
+            extra[name] = value
+        else:
+            return f"got an unexpected keyword argument '{name}'"
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        out[names[rest]] = DictValue(extra)
+    for name, value in zip(names[positional - len(defaults) : positional], defaults):
+        out.setdefault(name, value)
+    for name, value in keyword_defaults.items():
+        out.setdefault(name, value)
+    missing = [name for name in (*names[:positional], *only_keyword) if name not in out]
+    if missing:
+        return f"missing {len(missing)} required arguments: {', '.join(map(repr, missing))}"
+    return out
+
+
+# --------------------------------------------------------------------------------------------------------------- modules
+
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+def _module(t: Translator, module: Any, arguments: Arguments, keywords: Keywords) -> Value | None:
+    """A layer: its forward, where no hook stands around it."""
+    torch = sys.modules["torch"]
+    cls = type(module)
+    t.guards.class_attribute(cls, "__call__", attributes._raw(cls, "__call__"))
+    registry = torch.nn.modules.module
+    for holder in (
+        *(getattr(module, name) for name in _HOOKS),
+        registry._global_forward_hooks,
+        registry._global_forward_pre_hooks,
+    ):
+        t.guards.length(holder, len(holder))
+        if holder:
+            raise NotTranslated("a module with hooks", t.state.top.line)
+    place = vars(module)
+    if "forward" in place:
+        return call(t, t.known(place["forward"]), arguments, keywords)
+    t.guards.absent(place, "forward")
+    forward = attributes._raw(cls, "forward")
+    t.guards.class_attribute(cls, "forward", forward)
+    return call(t, Known(forward), [Known(module), *arguments], keywords)
+
+
+def _named_children(t: Translator, prefix: str, module: Any) -> list[Value]:
+    return [TupleValue([Known(name), child]) for name, child in attributes.items(t, module._modules).items()]
+
+
+def _named_modules(t: Translator, prefix: str, module: Any) -> list[Value]:
+    out: list[Value] = [TupleValue([Known(prefix), Known(module)])]
+    for name, child in attributes.items(t, module._modules).items():
+        if isinstance(child, Known) and child.object is not None:
+            out += _named_modules(t, f"{prefix}.{name}" if prefix else name, child.object)
+    seen: set[int] = set()
+    return [v for v in out if id(v.items[1].object) not in seen and not seen.add(id(v.items[1].object))]  # type: ignore[attr-defined, func-returns-value]
+
+
+def _second(walk: Callable[[Translator, str, Any], list[Value]]) -> Callable[[Translator, str, Any], list[Value]]:
+    return lambda t, prefix, module: [pair.items[1] for pair in walk(t, prefix, module)]  # type: ignore[attr-defined]
+
+
+@functools.cache
+def _walks() -> dict[Any, Callable[[Translator, str, Any], list[Value]]]:
+    """Methods of torch modules that list what is below them."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return {}
+    cls = torch.nn.Module
+    return {
+        cls.named_children: _named_children,
+        cls.children: _second(_named_children),
+        cls.named_modules: _named_modules,
+        cls.modules: _second(_named_modules),
+    }
+
+
+# ---------------------------------------------------------------------------------------------------------- constructors
+
+_CONTEXTS = ("no_grad", "inference_mode", "enable_grad", "set_grad_enabled")
+
+
+def _construct(t: Translator, cls: type, arguments: Arguments, keywords: Keywords) -> Value | None:
+    torch = sys.modules.get("torch")
+    if torch is not None and any(cls is getattr(torch, name, None) for name in ("no_grad", "inference_mode", "set_grad_enabled")):
+        return Known(cls(*(lowering.plain(a) for a in arguments)))
+    if issubclass(cls, BaseException) or (is_known(arguments) and is_known(keywords) and evaluate.is_plain(cls) and cls in _VALUES):
+        if is_known(arguments) and is_known(keywords):
+            return Known(cls(*(objects_of(a, _never) for a in arguments), **{k: objects_of(v, _never) for k, v in keywords.items()}))
+        return t.foreign(cls.__name__, cls, arguments, keywords)
+    if hasattr(cls, "_fields") and issubclass(cls, tuple):
+        names: tuple[str, ...] = getattr(cls, "_fields")
+        values = dict(zip(names, arguments)) | keywords
+        defaults = getattr(cls, "_field_defaults", {})
+        return TupleValue([values[n] if n in values else t.known(defaults[n]) for n in names], cls)
+    if dataclasses.is_dataclass(cls) and not _is_output(cls) and isinstance(cls.__init__, types.FunctionType):
+        instance = InstanceValue(cls, {})
+        if "object.__setattr__" in _text(cls.__init__) or getattr(cls, "__dataclass_params__").frozen:
+            return _frozen_dataclass(t, cls, arguments, keywords)
+        function = cls.__init__
+        _enter(
+            t,
+            function.__code__,
+            function.__globals__,
+            tuple(t.known(v) for v in function.__defaults__ or ()),
+            {k: t.known(v) for k, v in (function.__kwdefaults__ or {}).items()},
+            tuple(Known(cell) for cell in function.__closure__ or ()),
+            [instance, *arguments],
+            keywords,
+            on_return=instance,
+        )
+        return None
+    if _is_output(cls):
+        return _output(t, cls, arguments, keywords)
+    if cls is super:
+        return super_of(t, arguments)
+    return t.foreign(cls.__name__, cls, arguments, keywords)
+
+
+_VALUES = (int, float, bool, str, complex, slice, range, bytes, tuple, frozenset, object)
+
+
+def _never(value: Value) -> Any:
+    raise AssertionError(value)
+
+
+def _text(function: types.FunctionType) -> str:
+    return " ".join(map(str, function.__code__.co_names))
+
+
+def _frozen_dataclass(t: Translator, cls: type, arguments: Arguments, keywords: Keywords) -> Value:
+    if "__post_init__" in vars(cls):
+        raise NotTranslated(f"a frozen dataclass with __post_init__: {cls.__name__}", t.state.top.line)
+    fields = [f for f in dataclasses.fields(cls) if f.init]
+    values = dict(zip((f.name for f in fields), arguments)) | keywords
+    for field in fields:
+        if field.name not in values:
+            if field.default is dataclasses.MISSING:
+                raise NotTranslated(f"the default of {cls.__name__}.{field.name}", t.state.top.line)
+            values[field.name] = t.known(field.default)
+    return InstanceValue(cls, {f.name: values[f.name] for f in fields})
+
+
+def _is_output(cls: type) -> bool:
+    """Dataclasses that are mappings of their fields, as libraries of models return them."""
+    return dataclasses.is_dataclass(cls) and issubclass(cls, dict)
+
+
+def _output(t: Translator, cls: Any, arguments: Arguments, keywords: Keywords) -> Value:
+    fields = [f.name for f in dataclasses.fields(cls)]
+    values = dict(zip(fields, arguments)) | keywords
+    present = {
+        name: values[name] for name in fields if name in values and not (isinstance(values[name], Known) and values[name].object is None)  # type: ignore[attr-defined]
+    }
+    return DictValue(present, cls)
+
+
+def super_of(t: Translator, arguments: Arguments) -> Value:
+    """super() and super(cls, self)."""
+    frame = t.state.top
+    if arguments:
+        cls, self = arguments
+    else:
+        cell = frame.locals.get("__class__")
+        content = cell.content if isinstance(cell, CellValue) else attributes.cell_content(t, cell.object) if isinstance(cell, Known) else None
+        first = frame.locals.get(frame.code.co_varnames[0]) if frame.code.co_argcount else None
+        if isinstance(first, CellValue):
+            first = first.content
+        if content is None or first is None:
+            raise NotTranslated("super() outside of a method", frame.line)
+        cls, self = content, first
+    if not isinstance(cls, Known):
+        raise NotTranslated("super() of a class that only the run knows", frame.line)
+    return SuperValue(cls, self)
+
+
+class SuperValue(TupleValue):
+    """super(cls, self): attributes are looked up behind cls."""
+
+    __slots__ = ()
+
+    def __init__(self, cls: Value, self_: Value) -> None:
+        super().__init__([cls, self_], super)
+
+
+# ------------------------------------------------------------------------------------------------------- context managers
+
+
+def enter_context(t: Translator, manager: Value) -> None:
+    """Begins a `with`; raises NotTranslated for managers that do anything here."""
+    torch = sys.modules.get("torch")
+    if isinstance(manager, Known) and torch is not None:
+        obj = manager.object
+        if isinstance(obj, (torch.no_grad, torch.inference_mode)):
+            return
+        if isinstance(obj, torch.set_grad_enabled) and not obj.mode:
+            return
+        if isinstance(obj, torch.autocast) and not obj._enabled:
+            return
+    what = type(manager.object).__name__ if isinstance(manager, Known) else "a value of the run"
+    raise NotTranslated(f"with {what}", t.state.top.line)
+
+
+# ------------------------------------------------------------------------------------------------ methods of structures
+
+
+def _method(t: Translator, receiver: Value, name: str, arguments: Arguments, keywords: Keywords) -> Value | None:
+    if isinstance(receiver, Dynamic):
+        return tensor_method(t, receiver, name, arguments, keywords)
+    if isinstance(receiver, SuperValue):
+        raise NotTranslated(f"super().{name}", t.state.top.line)
+    if isinstance(receiver, RunList) and name == "append":
+        append(t, receiver, arguments[0])
+        return Known(None)
+    if isinstance(receiver, ListValue):
+        return _list_method(t, receiver, name, arguments, keywords)
+    if isinstance(receiver, ArgumentDict) and name in ("update", "setdefault", "pop", "clear", "popitem"):
+        raise NotTranslated("a dict of the caller's that changes", t.state.top.line)
+    if isinstance(receiver, DictValue):
+        return _dict_method(t, receiver, name, arguments, keywords)
+    if isinstance(receiver, TupleValue):
+        if name == "numel" and hasattr(receiver.cls, "numel"):
+            total: Value = Known(1)
+            for size in receiver.items:
+                total = evaluate.computed(t, "*", total, size)
+            return total
+        if name == "index" or name == "count":
+            if is_known(receiver) and is_known(arguments):
+                return evaluate.fold(t, name, getattr(tuple, name), [Known(tuple(lowering.plain(receiver))), *arguments])
+    raise NotTranslated(f"the method {name} of a {type(receiver).__name__}", t.state.top.line)
+
+
+def tensor_method(t: Translator, receiver: Dynamic, name: str, arguments: Arguments, keywords: Keywords) -> Value:
+    """receiver.name(...), of a tensor or an object of the run."""
+    framework = t.lowering.framework
+    row = lowering.rows(framework).get(f"{lowering.methods(framework)}.{name}")
+    writes = name.endswith("_") and not name.endswith("__")
+
+    def write() -> Value:
+        if row is None:
+            raise NotWritten(name)
+        return row(t.lowering, [receiver, *arguments], keywords)  # type: ignore[no-any-return]
+
+    def otherwise() -> Value:
+        function = functools.partial(_invoke, name)
+        if writes:
+            t.foreign("." + name, function, [receiver, *arguments], keywords, result="none", is_pure=False)
+            return receiver
+        return t.foreign("." + name, function, [receiver, *arguments], keywords)
+
+    return t.attempt(write, otherwise)
+
+
+def _invoke(name: str, receiver: Any, *arguments: Any, **keywords: Any) -> Any:
+    return getattr(receiver, name)(*arguments, **keywords)
+
+
+_invoke.__module__ = "operator"  # reads what it is given, as the operators do
+
+
+def append(t: Translator, target: Value, item: Value) -> None:
+    """target.append(item)."""
+    if isinstance(target, ListValue):
+        target.items.append(item)
+    elif isinstance(target, RunList) and element_of([item]) == target.element:
+        assert isinstance(target.content, Dynamic)
+        target.content = t.writer.append(target.content, item)
+    else:
+        raise NotTranslated("a list of values of several kinds, or of somebody else's, that grows in a loop", t.state.top.line)
+
+
+def element_of(items: list[Value]) -> tuple[str, str | None, int] | None:
+    """What elements have in common; None where they have nothing."""
+    kinds: set[tuple[str, str | None, int]] = set()
+    for item in items:
+        if isinstance(item, Dynamic) and item.kind not in ("list", "number"):
+            kinds.add((item.kind, item.dtype, item.rank))
+        elif isinstance(item, Known) and type(item.object) in (bool, int, float):
+            kinds.add((type(item.object).__name__, None, -1))
+        else:
+            return None
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _list_method(t: Translator, receiver: ListValue, name: str, arguments: Arguments, keywords: Keywords) -> Value:
+    items = receiver.items
+    if name == "append":
+        append(t, receiver, arguments[0])
+    elif name == "extend":
+        items.extend(evaluate.unpacked(t, arguments[0]))
+    elif name == "clear":
+        items.clear()
+    elif name == "reverse":
+        items.reverse()
+    elif name == "copy":
+        return ListValue(items)
+    elif name == "insert" and isinstance(arguments[0], Known):
+        items.insert(arguments[0].object, arguments[1])
+    elif name == "pop":
+        at = arguments[0].object if arguments and isinstance(arguments[0], Known) else -1
+        if not items or not -len(items) <= at < len(items) or (arguments and not isinstance(arguments[0], Known)):
+            raise NotTranslated("list.pop", t.state.top.line)
+        return items.pop(at)
+    elif name in ("index", "count") and is_known(receiver) and is_known(arguments):
+        return evaluate.fold(t, name, getattr(list, name), [Known(lowering.plain(receiver)), *arguments])
+    else:
+        raise NotTranslated(f"list.{name}", t.state.top.line)
+    return Known(None)
+
+
+def _dict_method(t: Translator, receiver: DictValue, name: str, arguments: Arguments, keywords: Keywords) -> Value:
+    items = receiver.items
+    key = arguments[0].object if arguments and isinstance(arguments[0], Known) else None
+    if name == "items":
+        return TupleValue([TupleValue([Known(k), v]) for k, v in items.items()])
+    if name == "keys":
+        return TupleValue([Known(k) for k in items])
+    if name in ("values", "to_tuple"):
+        return TupleValue(items.values())
+    if name == "copy":
+        return DictValue(dict(items), receiver.cls)
+    if name == "update":
+        for other in arguments:
+            items.update(evaluate.spread(t, TupleValue([]), other)[1])
+        items.update(keywords)
+        return Known(None)
+    if arguments and isinstance(arguments[0], Known):
+        if name == "get":
+            return items.get(key, arguments[1] if len(arguments) > 1 else Known(None))
+        if name == "setdefault":
+            return items.setdefault(key, arguments[1] if len(arguments) > 1 else Known(None))
+        if name == "pop" and (key in items or len(arguments) > 1):
+            return items.pop(key) if key in items else arguments[1]
+    raise NotTranslated(f"dict.{name}", t.state.top.line)

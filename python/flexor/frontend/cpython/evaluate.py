@@ -1,0 +1,443 @@
+"""What Python's operators, tests and iterators do to abstract values."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from flexor.frontend.cpython import attributes, builtin, calls, indexing
+from flexor.frontend.cpython.decode import NotTranslated
+from flexor.frontend.cpython.values import (
+    NULL_VALUE,
+    CellValue,
+    DictValue,
+    Dynamic,
+    EnumerateIterator,
+    FunctionValue,
+    GeneratorValue,
+    InstanceValue,
+    Known,
+    ListValue,
+    MethodValue,
+    Null,
+    RangeIterator,
+    RunList,
+    SequenceIterator,
+    SetValue,
+    SliceValue,
+    IndexIterator,
+    TupleValue,
+    Value,
+    ZipIterator,
+)
+
+if TYPE_CHECKING:
+    from flexor.frontend.cpython.translate import Translator
+
+_LONGEST_UNROLLED = 32
+
+# Operator -> (Python's function, its form in place, op of the registry, scalar operator or None)
+BINARY: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any], str, str | None]] = {
+    "+": (operator.add, operator.iadd, "add", "add"),
+    "-": (operator.sub, operator.isub, "sub", "sub"),
+    "*": (operator.mul, operator.imul, "mul", "mul"),
+    "/": (operator.truediv, operator.itruediv, "div", "true_div"),
+    "//": (operator.floordiv, operator.ifloordiv, "floor_divide", "floor_div"),
+    "%": (operator.mod, operator.imod, "remainder", "mod"),
+    "**": (operator.pow, operator.ipow, "pow", "pow"),
+    "@": (operator.matmul, operator.imatmul, "matmul", None),
+    "<<": (operator.lshift, operator.ilshift, "shift_left", None),
+    ">>": (operator.rshift, operator.irshift, "shift_right", None),
+    "&": (operator.and_, operator.iand, "bitwise_and", None),
+    "|": (operator.or_, operator.ior, "bitwise_or", None),
+    "^": (operator.xor, operator.ixor, "bitwise_xor", None),
+}
+COMPARE: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+    "<": (operator.lt, "lt"),
+    "<=": (operator.le, "le"),
+    "==": (operator.eq, "eq"),
+    "!=": (operator.ne, "ne"),
+    ">": (operator.gt, "gt"),
+    ">=": (operator.ge, "ge"),
+}
+
+
+# ------------------------------------------------------------------------------------------------------- known values
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range)
+
+
+def is_plain(obj: Any) -> bool:
+    """Whether an object cannot change, nor its class be anybody's: Python computes with it at translation."""
+    if type(obj) in _PLAIN or isinstance(obj, type):
+        return True
+    if type(obj) in (tuple, frozenset, slice):
+        parts = (obj.start, obj.stop, obj.step) if type(obj) is slice else obj
+        return all(is_plain(part) for part in parts)
+    return type(obj).__module__ == "torch" and type(obj).__name__ in ("dtype", "device", "Size", "layout", "memory_format")
+
+
+def fold(t: Translator, what: str, function: Callable[..., Any], values: list[Value]) -> Value:
+    """What Python gives for known operands; where it raises, a call that raises in the run."""
+    objects = [v.object for v in values if isinstance(v, Known)]
+    try:
+        return t.known(function(*objects))
+    except Exception:
+        return raises(t, what, function, values)
+
+
+def raises(t: Translator, what: str, function: Callable[..., Any], values: list[Value]) -> NoReturn:
+    """A call that raises in the run, as it has at translation; the block ends here."""
+    t.foreign(what, function, values, result="none")
+    t.unreachable()
+
+
+def all_plain(values: list[Value]) -> bool:
+    return all(isinstance(v, Known) and is_plain(v.object) for v in values)
+
+
+def is_number(value: Value) -> bool:
+    return (isinstance(value, Dynamic) and value.is_scalar) or (isinstance(value, Known) and type(value.object) in (bool, int, float))
+
+
+def is_tensor(value: Value) -> bool:
+    return isinstance(value, Dynamic) and value.kind == "tensor"
+
+
+def as_sequence(t: Translator, value: Value) -> list[Value] | None:
+    """The elements of a list or tuple, or None for anything else."""
+    if isinstance(value, (TupleValue, ListValue)):
+        return list(value.items)
+    if isinstance(value, Known) and isinstance(value.object, (tuple, list)):
+        return attributes.elements(t, value.object)
+    return None
+
+
+# ---------------------------------------------------------------------------------------------------------- arithmetic
+
+
+def binary(t: Translator, op: str, a: Value, b: Value, in_place: bool = False) -> Value | None:
+    """a op b, or a op= b."""
+    function, inplace, name, scalar = BINARY[op]
+    if all_plain([a, b]):
+        return fold(t, op, function, [a, b])
+    python = inplace if in_place else function
+    if is_tensor(a) or is_tensor(b):
+
+        def write() -> Value:
+            if in_place and is_tensor(a) and op != "@":
+                return t.lowering.written(a, name + "_", b)  # type: ignore[no-any-return]
+            return t.writer.op(name, a, b)
+
+        return t.attempt(write, lambda: _foreign_operator(t, op, python, a, b, in_place))
+    if is_number(a) and is_number(b):
+        if scalar is not None:
+            return t.writer.scalar(scalar, a, b)
+        kinds = {v.kind if isinstance(v, Dynamic) else type(v.object).__name__ for v in (a, b) if isinstance(v, (Dynamic, Known))}
+        return t.foreign(op, function, [a, b], result="bool" if kinds == {"bool"} and op in "&|^" else "int")
+    if op == "+":
+        joined = _joined(t, a, b, in_place)
+        if joined is not None:
+            return joined
+    if op == "*":
+        for sequence, count in ((a, b), (b, a)):
+            if isinstance(sequence, (TupleValue, ListValue)) and isinstance(count, Known) and isinstance(count.object, int):
+                items = list(sequence.items) * count.object
+                return ListValue(items) if isinstance(sequence, ListValue) else TupleValue(items)
+    return _foreign_operator(t, op, python, a, b, in_place)
+
+
+def computed(t: Translator, op: str, a: Value, b: Value) -> Value:
+    """a op b, of numbers."""
+    result = binary(t, op, a, b)
+    assert result is not None
+    return result
+
+
+def _foreign_operator(t: Translator, op: str, function: Callable[[Any, Any], Any], a: Value, b: Value, in_place: bool) -> Value:
+    if in_place and is_tensor(a):
+        t.foreign(op + "=", function, [a, b], result="none", is_pure=False)
+        return a
+    return t.foreign(op + "=" * in_place, function, [a, b], is_pure=not in_place)
+
+
+def _joined(t: Translator, a: Value, b: Value, in_place: bool) -> Value | None:
+    first, second = as_sequence(t, a), as_sequence(t, b)
+    if first is None or second is None:
+        return None
+    if isinstance(a, ListValue) and in_place:
+        a.items += second
+        return a
+    a_list, b_list = (
+        isinstance(v, ListValue) or isinstance(getattr(v, "object", None), list) or getattr(v, "cls", None) is list for v in (a, b)
+    )
+    if a_list != b_list or (in_place and isinstance(a, Known) and a_list):
+        return None
+    return ListValue(first + second) if a_list else TupleValue(first + second)
+
+
+def compare(t: Translator, op: str, a: Value, b: Value) -> Value:
+    """a op b, op one of < <= == != > >=."""
+    function, name = COMPARE[op]
+    if all_plain([a, b]):
+        return fold(t, op, function, [a, b])
+    if is_tensor(a) or is_tensor(b):
+        other = b if is_tensor(a) else a
+        if isinstance(other, Known) and other.object is None and op in ("==", "!=") and t.lowering.framework == "torch":
+            return Known(op == "!=")
+        return t.attempt(lambda: t.writer.op(name, a, b), lambda: t.foreign(op, function, [a, b]))
+    if is_number(a) and is_number(b):
+        return t.writer.scalar(name, a, b)
+    if op in ("==", "!="):
+        first, second = as_sequence(t, a), as_sequence(t, b)
+        if first is not None and second is not None:
+            return _equal_sequences(t, op, first, second)
+        if any(isinstance(v, Known) and (v.object is None or isinstance(v.object, str)) for v in (a, b)) and any(is_number(v) for v in (a, b)):
+            return Known(op == "!=")
+        if isinstance(a, Known) and isinstance(b, Known) and getattr(type(a.object), "__eq__") is object.__eq__:
+            return Known((a.object is b.object) == (op == "=="))
+    return t.foreign(op, function, [a, b])
+
+
+def _equal_sequences(t: Translator, op: str, first: list[Value], second: list[Value]) -> Value:
+    if len(first) != len(second):
+        return Known(op == "!=")
+    result: Value = Known(True)
+    for x, y in zip(first, second):
+        equal = compare(t, "==", x, y)
+        if isinstance(equal, Known):
+            if not equal.object:
+                return Known(op == "!=")
+        elif isinstance(equal, Dynamic) and equal.kind == "bool":
+            result = equal if isinstance(result, Known) else t.writer.scalar("and", result, equal)
+        else:
+            raise NotTranslated("sequences of tensors compared", t.state.top.line)
+    if op == "==":
+        return result
+    return Known(not result.object) if isinstance(result, Known) else t.writer.scalar("not", result)
+
+
+def unary(t: Translator, what: str, function: Callable[[Any], Any], op: str, scalar: str | None, a: Value) -> Value:
+    """An operator with one operand."""
+    if all_plain([a]):
+        return fold(t, what, function, [a])
+    if is_tensor(a):
+        return t.attempt(lambda: t.writer.op(op, a), lambda: t.foreign(what, function, [a]))
+    if is_number(a) and scalar is not None:
+        return t.writer.scalar(scalar, a)
+    return t.foreign(what, function, [a])
+
+
+def truth(t: Translator, value: Value) -> tuple[bool, Value | None]:
+    """(bool(value), None) where that is known, else (_, the value of the run that decides)."""
+    if isinstance(value, Dynamic):
+        if value.kind == "object":
+            return False, t.foreign("bool", bool, [value], result="bool")
+        return False, value
+    if isinstance(value, (TupleValue, ListValue, DictValue)):
+        return bool(value.items), None
+    if isinstance(value, SetValue):
+        return bool(value.objects), None
+    if isinstance(value, RunList):
+        return False, compare(t, ">", builtin.length(t, value), Known(0))
+    if isinstance(value, Known):
+        obj = value.object
+        if isinstance(obj, (list, dict)):
+            t.guards.length(obj, len(obj))
+            return bool(obj), None
+        if is_plain(obj) or not (hasattr(type(obj), "__bool__") or hasattr(type(obj), "__len__")):
+            return bool(obj), None
+        if hasattr(type(obj), "__len__"):
+            return attributes.length(t, obj) > 0, None
+        raise NotTranslated(f"the truth of a {type(obj).__name__}", t.state.top.line)
+    return True, None
+
+
+def to_bool(t: Translator, value: Value) -> Value:
+    """bool(value)."""
+    known, condition = truth(t, value)
+    if condition is None:
+        return Known(known)
+    if is_tensor(condition):
+        return t.attempt(
+            lambda: t.writer.scalar("to_bool", t.writer.item(condition)),  # type: ignore[arg-type]
+            lambda: t.foreign("bool", bool, [condition], result="bool"),
+        )
+    return condition if isinstance(condition, Dynamic) and condition.kind == "bool" else t.writer.scalar("to_bool", condition)
+
+
+# ----------------------------------------------------------------------------------------------------------- iterators
+
+
+def iterator_of(t: Translator, value: Value) -> Value:
+    """iter(value)."""
+    if isinstance(value, (SequenceIterator, RangeIterator, IndexIterator, ZipIterator, EnumerateIterator, GeneratorValue)):
+        return value
+    if isinstance(value, (TupleValue, ListValue)):
+        return SequenceIterator(value.items)
+    if isinstance(value, DictValue):
+        return SequenceIterator(Known(key) for key in value.items)
+    if isinstance(value, SetValue):
+        return SequenceIterator(Known(item) for item in set(value.objects))
+    if isinstance(value, RunList):
+        return IndexIterator(value, t.writer.constant(0))
+    if is_tensor(value):
+        return IndexIterator(value, t.writer.constant(0))
+    if isinstance(value, Known):
+        obj = value.object
+        if isinstance(obj, range) and len(obj) > _LONGEST_UNROLLED and not t.knowledge.unrolls:
+            t.has_rolled = True
+            return RangeIterator(t.writer.constant(obj.start), Known(obj.stop), obj.step)
+        if isinstance(obj, (str, bytes, range)):
+            return SequenceIterator(Known(item) for item in obj)
+        items = attributes.iterated(t, obj)
+        if items is not None:
+            return SequenceIterator(items)
+        raise NotTranslated(f"iteration over a {type(obj).__name__}", t.state.top.line)
+    if isinstance(value, Dynamic) and value.kind == "object":
+        # Read once, as a for loop reads it; element by element from then on.
+        return IndexIterator(t.foreign("iterate", tuple, [value]), t.writer.constant(0))
+    raise NotTranslated(f"iteration over a {type(value).__name__}", t.state.top.line)
+
+
+def is_static(iterator: Value) -> bool:
+    """Whether it is known at translation how often an iterator gives something."""
+    if isinstance(iterator, (SequenceIterator, GeneratorValue)):
+        return True
+    if isinstance(iterator, RangeIterator):
+        return isinstance(iterator.following, Known) and isinstance(iterator.stop, Known)
+    if isinstance(iterator, ZipIterator):
+        return all(is_static(part) for part in iterator.parts)
+    return isinstance(iterator, EnumerateIterator) and is_static(iterator.inner)
+
+
+def has_next(t: Translator, iterator: Value) -> tuple[bool, Value | None]:
+    """As `truth`: whether an iterator gives something more."""
+    if isinstance(iterator, SequenceIterator):
+        return iterator.at < len(iterator.items), None
+    if isinstance(iterator, GeneratorValue):
+        if iterator.pc < 0:
+            return False, None
+        raise NotTranslated("a generator inside zip, enumerate or next", t.state.top.line)
+    if isinstance(iterator, RangeIterator):
+        more = compare(t, "<" if iterator.step > 0 else ">", iterator.following, iterator.stop)
+        return truth(t, more)
+    if isinstance(iterator, IndexIterator):
+        count = builtin.length(t, iterator.container)
+        return truth(t, compare(t, "<", iterator.at, count))
+    if isinstance(iterator, EnumerateIterator):
+        return has_next(t, iterator.inner)
+    assert isinstance(iterator, ZipIterator)
+    decides: Value | None = None
+    for part in iterator.parts:
+        known, condition = has_next(t, part)
+        if condition is None:
+            if not known:
+                return False, None
+        else:
+            decides = condition if decides is None else t.writer.scalar("and", decides, condition)
+    return True, decides
+
+
+def advance(t: Translator, iterator: Value) -> Value:
+    """next(iterator), of one that has something more."""
+    if isinstance(iterator, SequenceIterator):
+        iterator.at += 1
+        return iterator.items[iterator.at - 1]
+    if isinstance(iterator, RangeIterator):
+        item = iterator.following
+        following = computed(t, "+", item, Known(iterator.step))
+        iterator.following = following
+        return item
+    if isinstance(iterator, IndexIterator):
+        item = indexing.element(t, iterator.container, iterator.at)
+        following = computed(t, "+", iterator.at, Known(1))
+        iterator.at = following
+        return item
+    if isinstance(iterator, EnumerateIterator):
+        item, count = advance(t, iterator.inner), iterator.count
+        following = computed(t, "+", count, Known(1))
+        iterator.count = following
+        return TupleValue([count, item])
+    assert isinstance(iterator, ZipIterator)
+    return TupleValue([advance(t, part) for part in iterator.parts])
+
+
+def unpacked(t: Translator, value: Value) -> list[Value]:
+    """Every element of something whose length is known."""
+    items = as_sequence(t, value)
+    if items is not None:
+        return items
+    if is_tensor(value):
+        count = builtin.length(t, value)
+        if isinstance(count, Known):
+            return [indexing.element(t, value, Known(i)) for i in range(count.object)]
+        raise NotTranslated("a tensor unpacked into rows of a number that only the run knows", t.state.top.line)
+    iterator = iterator_of(t, value)
+    if not is_static(iterator) or isinstance(iterator, GeneratorValue):
+        raise NotTranslated("an iteration whose length only the run knows, as one value", t.state.top.line)
+    out = []
+    while has_next(t, iterator)[0]:
+        out.append(advance(t, iterator))
+    return out
+
+
+def identical(t: Translator, a: Value, b: Value) -> Value:
+    """a is b."""
+    if isinstance(a, Known) and isinstance(b, Known):
+        return Known(a.object is b.object)
+    if any(isinstance(v, Dynamic) and v.kind == "object" for v in (a, b)):
+        return t.foreign("is", operator.is_, [a, b], result="bool")
+    if a is b:
+        return Known(True)
+    # Arguments that are one object are one value here; what the program computes is an object of its own.
+    if any(t.is_live(v) for v in (a, b)) and all(isinstance(v, Dynamic) and v.anywhere is not None for v in (a, b)):
+        raise NotTranslated("whether two tensors are one object", t.state.top.line)
+    return Known(False)
+
+
+def contains(t: Translator, item: Value, container: Value) -> Value:
+    """item in container."""
+    if isinstance(container, DictValue) and isinstance(item, Known):
+        return Known(item.object in container.items)
+    if isinstance(container, SetValue) and all_plain([item]):
+        return Known(item.object in container.objects)  # type: ignore[attr-defined]
+    if isinstance(container, Known) and isinstance(item, Known):
+        if isinstance(container.object, dict):
+            return Known(attributes.contains(t, container.object, item.object))
+        if is_plain(container.object) and is_plain(item.object):
+            return fold(t, "in", lambda x, c: x in c, [item, container])
+    items = as_sequence(t, container)
+    if items is None:
+        return t.foreign("in", lambda x, c: x in c, [item, container], result="bool")
+    result: Value = Known(False)
+    for other in items:
+        equal = to_bool(t, compare(t, "==", item, other))
+        if isinstance(equal, Known):
+            if equal.object:
+                return equal
+        else:
+            result = equal if isinstance(result, Known) else t.writer.scalar("or", result, equal)
+    return result
+
+
+def key_of(t: Translator, value: Value) -> Any:
+    """The Python object that a key of a dict is."""
+    if isinstance(value, Known):
+        return value.object
+    raise NotTranslated("a dict whose keys only the run knows", t.state.top.line)
+
+
+def spread(t: Translator, positional: Value, keywords: Value | None) -> tuple[list[Value], dict[str, Value]]:
+    """The arguments that * and ** of a call stand for."""
+    named: dict[str, Value] = {}
+    if isinstance(keywords, DictValue):
+        named = dict(keywords.items)
+    elif isinstance(keywords, Known) and isinstance(keywords.object, dict):
+        named = attributes.items(t, keywords.object)
+    elif keywords is not None and not isinstance(keywords, Null):
+        raise NotTranslated("** of something else than a dict", t.state.top.line)
+    return unpacked(t, positional), named
+
+

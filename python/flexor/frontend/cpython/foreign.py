@@ -1,0 +1,163 @@
+"""Foreign calls: what Python does in the run, in the place where the function has it."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import logging
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from flexor.frontend.cpython import lowering
+from flexor.frontend.cpython.decode import NotTranslated
+from flexor.frontend.cpython.values import (
+    DictValue,
+    Dynamic,
+    InstanceValue,
+    Known,
+    ListValue,
+    RunList,
+    SetValue,
+    SliceValue,
+    TupleValue,
+    Value,
+    dynamics,
+    objects_of,
+)
+from flexor.frontend.cpython.writer import dtype_name
+
+_numbers = itertools.count()
+# Calls that read their arguments and leave no trace in the program: a list handed to them may be a new one.
+_READERS: set[Any] = {print, repr, str, format, ascii, len, sum, sorted, min, max, warnings.warn, hash, any, all, isinstance, float, int, bool}
+
+
+class Run(threading.local):
+    """The Python objects of the run that is under way on this thread."""
+
+    def __init__(self) -> None:
+        self.objects: list[Any] = []
+        self.changed = False  # a site gave a tensor of another kind than before
+
+
+run = Run()
+
+
+class KindChanged(Exception):
+    """A foreign call gave something else than on earlier calls; the program was built on those."""
+
+
+def write(
+    translator: Any,
+    what: str,
+    function: Callable[..., Any],
+    arguments: Sequence[Value],
+    keywords: dict[str, Value],
+    result: str,
+    is_pure: bool,
+) -> Value:
+    """Writes the call; the result is of kind `result`, or a tensor where pure calls of earlier runs have always given one."""
+    is_reader = _reads_only(function)
+    for value in (*arguments, *keywords.values()):
+        _check(value, is_reader, translator.state.top.line)
+    operands: list[Dynamic] = []
+    for dynamic in dynamics((*arguments, *keywords.values())):
+        if not any(dynamic is other for other in operands):
+            operands.append(dynamic)
+    site = translator.site()
+    frame = translator.state.top
+    hook = f"{translator.name}:{frame.line} {what} #{next(_numbers)}"
+    translator.foreign_calls.append((frame.code.co_filename, frame.line, what))
+    if not is_pure:
+        translator.has_effects = True
+    promise = None
+    is_learnt = is_pure and result == "object"
+    if is_learnt and site in translator.knowledge.results and site not in translator.knowledge.varying:
+        promise = translator.knowledge.results[site]
+    elif is_learnt:
+        translator.learns = True
+    observed = translator.observed
+    unwraps = translator.lowering.framework == "numpy"
+
+    def call(*natives: Any) -> Any:
+        objects = {}
+        for operand, native in zip(operands, natives):
+            if operand.kind == "object":
+                native = run.objects[native]
+            elif operand.kind == "list" and operand.dtype == "object":
+                native = [run.objects[handle] for handle in native]
+            elif unwraps and isinstance(native, np.ndarray) and native.ndim == 0:
+                native = native[()]
+            objects[id(operand)] = native
+
+        def make(value: Value) -> Any:
+            return objects[id(value)]
+
+        given = function(*(objects_of(a, make) for a in arguments), **{k: objects_of(v, make) for k, v in keywords.items()})
+        if result != "object":
+            return given
+        kind = tensor_kind(given)
+        if promise is not None:
+            if kind != promise:
+                observed[site] = kind
+                raise KindChanged(what)
+            return given
+        if is_learnt:
+            observed[site] = kind if observed.get(site, kind) == kind else None
+        run.objects.append(given)
+        return len(run.objects) - 1
+
+    written: Value = translator.writer.foreign(hook, call, operands, result, promise)
+    return written
+
+
+def _check(value: Value, is_reader: bool, line: int) -> None:
+    if isinstance(value, (ListValue, RunList, SetValue, DictValue, InstanceValue)):
+        if not is_reader:
+            raise NotTranslated("a list, dict or object of the program handed to Python that may change it", line)
+    elif not isinstance(value, (Known, Dynamic, TupleValue, SliceValue)):
+        raise NotTranslated(f"a {type(value).__name__} handed to Python", line)
+    parts: Any = ()
+    if isinstance(value, (TupleValue, ListValue)):
+        parts = value.items
+    elif isinstance(value, DictValue):
+        parts = value.items.values()
+    elif isinstance(value, InstanceValue):
+        parts = value.fields.values()
+    for part in parts:
+        _check(part, is_reader, line)
+
+
+def _reads_only(function: Any) -> bool:
+    if isinstance(function, functools.partial):
+        return _reads_only(function.func)
+    if function in _READERS if _is_hashable(function) else False:
+        return True
+    if isinstance(getattr(function, "__self__", None), logging.Logger):
+        return True
+    module = getattr(function, "__module__", None) or ""
+    return module.split(".")[0] in ("math", "operator", "builtins") or lowering.is_pure(function)
+
+
+def _is_hashable(obj: Any) -> bool:
+    try:
+        hash(obj)
+    except TypeError:
+        return False
+    return True
+
+
+def tensor_kind(obj: Any) -> tuple[str, int] | None:
+    """(dtype, rank) of a plain tensor of torch or NumPy, else None."""
+    torch = sys.modules.get("torch")
+    if type(obj) is np.ndarray or (torch is not None and type(obj) is torch.Tensor and obj.device.type == "cpu"):
+        name = dtype_name(obj.dtype)
+        return None if name is None else (name, obj.ndim)
+    return None
+
+
+__all__ = ["KindChanged", "Known", "run", "tensor_kind", "write"]

@@ -1,0 +1,114 @@
+"""What a translation has assumed of the Python world around it, and the check that it still holds.
+
+A guard says that a holder still gives a value: a key of a dict (globals, an instance's or a class's attributes, a closure's cell),
+an item or the length of a list, an attribute behind a descriptor. Holders are reached from the jitted function through other
+guards, so that each is one look-up from an object at hand. Numbers and texts are compared by value and class, everything else
+by identity.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>", "__slots__": ()})()
+_BY_VALUE = (int, float, complex, str, bytes, bool)
+
+
+def _same(found: Any, expected: Any) -> bool:
+    if found is expected:
+        return True
+    if type(found) is not type(expected):
+        return False
+    if isinstance(found, _BY_VALUE):
+        return bool(found == expected) or (found != found and expected != expected)
+    if type(found) is tuple:
+        return len(found) == len(expected) and all(map(_same, found, expected))
+    return False
+
+
+class Guards:
+    """Collects assumptions; `compile` turns them into one function without arguments that says whether all of them hold."""
+
+    def __init__(self) -> None:
+        self._of: dict[tuple[str, int, Any], tuple[Any, Any, Any]] = {}
+
+    def _add(self, kind: str, holder: Any, key: Any, expected: Any) -> None:
+        self._of.setdefault((kind, id(holder), key), (holder, key, expected))
+
+    def item(self, holder: Any, key: Any, expected: Any) -> None:
+        """holder[key] is expected, of a dict or a mapping proxy."""
+        self._add("item", holder, key, expected)
+
+    def absent(self, holder: Any, key: Any) -> None:
+        """A dict or mapping proxy has no such key."""
+        self._add("item", holder, key, MISSING)
+
+    def class_attribute(self, cls: type, name: str, expected: Any) -> None:
+        """type.__getattribute__ finds this, without binding it; by the classes in order of resolution."""
+        for base in cls.__mro__:
+            changeable = bool(base.__flags__ & 1 << 9)  # Py_TPFLAGS_HEAPTYPE
+            found = name in base.__dict__
+            if changeable:
+                self._add("class", base, name, expected if found else MISSING)
+            if found:
+                return
+
+    def attribute(self, holder: Any, name: str, expected: Any) -> None:
+        """getattr(holder, name) is expected."""
+        self._add("attribute", holder, name, expected)
+
+    def element(self, holder: list[Any], index: int, expected: Any) -> None:
+        """An item of a list."""
+        self._add("element", holder, index, expected)
+
+    def length(self, holder: Any, expected: int) -> None:
+        """The length of a list or dict."""
+        self._add("length", holder, None, expected)
+
+    def cell(self, holder: types.CellType, expected: Any) -> None:
+        """The content of a closure's cell."""
+        self._add("cell", holder, None, expected)
+
+    def call(self, function: Callable[[], Any], expected: Any) -> None:
+        """function() gives expected."""
+        self._add("call", function, None, expected)
+
+    def __len__(self) -> int:
+        return len(self._of)
+
+    def describe(self) -> list[str]:
+        """One line a guard, for people."""
+        return [f"{kind} {key!r} of {type(holder).__name__}" for (kind, _, _), (holder, key, _) in self._of.items()]
+
+    def compile(self) -> Callable[[], bool]:
+        """The check. It holds every holder and expected value alive, so that an identity is not taken by a new object."""
+        names: dict[str, Any] = {"same": _same, "missing": MISSING, "empty": types.CellType()}
+        lines = []
+        for number, ((kind, _, _), (holder, key, expected)) in enumerate(self._of.items()):
+            at, value = f"h{number}", f"e{number}"
+            names[at] = holder
+            names[value] = expected
+            if kind == "class":
+                names[at] = holder.__dict__
+            if kind in ("item", "class"):
+                found = f"{at}.get({key!r}, missing)" if isinstance(key, str) else f"{at}.get(k{number}, missing)"
+                names[f"k{number}"] = key
+            elif kind == "attribute":
+                found = f"getattr({at}, {key!r}, missing)"
+            elif kind == "element":
+                found = f"({at}[{key}] if len({at}) > {key} else missing)"
+            elif kind == "length":
+                lines.append(f"len({at}) == {expected}")
+                continue
+            elif kind == "call":
+                lines.append(f"{at}() == {value}")
+                continue
+            else:
+                found = f"{at}.cell_contents"
+            by_value = isinstance(expected, (*_BY_VALUE, tuple))
+            lines.append(f"same({found}, {value})" if by_value else f"{found} is {value}")
+        body = " and ".join(f"({line})" for line in lines) or "True"
+        exec(f"def check():\n try:\n  return {body}\n except ValueError:\n  return False", names)  # ValueError: an empty cell
+        return names["check"]  # type: ignore[no-any-return]

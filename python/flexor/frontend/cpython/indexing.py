@@ -1,0 +1,221 @@
+"""container[index] and container[index] = value."""
+
+from __future__ import annotations
+
+import operator
+import types
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from flexor.frontend.cpython import attributes, calls, evaluate
+from flexor.frontend.cpython.decode import NotTranslated
+from flexor.frontend.cpython.values import (
+    ArgumentDict,
+    DictValue,
+    Dynamic,
+    Known,
+    ListValue,
+    RunList,
+    SliceValue,
+    TupleValue,
+    Value,
+    is_known,
+    objects_of,
+)
+from flexor.frontend.cpython.writer import NotWritten
+
+if TYPE_CHECKING:
+    from flexor.frontend.cpython.translate import Translator
+
+
+def get(t: Translator, container: Value, index: Value) -> Value | None:
+    """container[index]; None: a __getitem__ of Python was entered."""
+    if isinstance(container, Dynamic):
+        if container.kind == "tensor":
+            return t.attempt(lambda: selected(t, container, index), lambda: t.foreign("[]", operator.getitem, [container, index]))
+        return t.foreign("[]", operator.getitem, [container, index])
+    if isinstance(container, (TupleValue, ListValue)):
+        return _of_sequence(t, list(container.items), container, index)
+    if isinstance(container, RunList) and evaluate.is_number(index):
+        assert isinstance(container.content, Dynamic)
+        return t.writer.element(container.content, index, container.element)
+    if isinstance(container, DictValue):
+        if not isinstance(index, Known):
+            raise NotTranslated("a dict asked for a key that only the run knows", t.state.top.line)
+        if isinstance(index.object, int) and container.cls is not dict:
+            return list(container.items.values())[index.object]  # results of models are read by place too
+        if index.object in container.items:
+            return container.items[index.object]
+        return _raising(t, objects_of(DictValue({}), _never), index)
+    if isinstance(container, Known):
+        return _of_object(t, container.object, index)
+    raise NotTranslated(f"an item of a {type(container).__name__}", t.state.top.line)
+
+
+def element(t: Translator, container: Value, index: Value) -> Value:
+    """container[index], of a container whose class is no user's."""
+    found = get(t, container, index)
+    assert found is not None
+    return found
+
+
+def _never(value: Value) -> Any:
+    raise AssertionError(value)
+
+
+def _raising(t: Translator, container: Any, index: Value) -> NoReturn:
+    evaluate.raises(t, "[]", operator.getitem, [Known(container), index])
+
+
+def _of_sequence(t: Translator, items: list[Value], container: Value, index: Value) -> Value:
+    if is_known(index):
+        at = objects_of(index, _never)
+        if isinstance(at, slice):
+            chosen = items[at]
+            if isinstance(container, ListValue):
+                return ListValue(chosen)
+            cls = container.cls if isinstance(container, TupleValue) and not hasattr(container.cls, "_fields") else tuple
+            return TupleValue(chosen, cls)
+        if isinstance(at, int) and -len(items) <= at < len(items):
+            return items[at]
+        return _raising(t, [None] * len(items) if isinstance(container, ListValue) else (None,) * len(items), index)
+    raise NotTranslated("a list or tuple asked for a place that only the run knows", t.state.top.line)
+
+
+def _of_object(t: Translator, obj: Any, index: Value) -> Value | None:
+    known = is_known(index)
+    at = objects_of(index, _never) if known else None
+    if isinstance(obj, (list, tuple)) and known:
+        if isinstance(obj, list):
+            t.guards.length(obj, len(obj))
+        if isinstance(at, slice):
+            chosen = attributes.elements(t, obj)[at]
+            return ListValue(chosen) if isinstance(obj, list) else TupleValue(chosen)
+        if isinstance(at, int) and -len(obj) <= at < len(obj):
+            return attributes.element(t, obj, at) if isinstance(obj, list) else t.known(obj[at])
+        return _raising(t, obj, index)
+    if isinstance(obj, dict) and known and type(obj).__getitem__ is dict.__getitem__:
+        if at in obj:
+            return attributes.item(t, obj, at)
+        t.guards.absent(obj, at)
+        return _raising(t, obj, index)
+    if known and evaluate.is_plain(obj):
+        if isinstance(obj, type):
+            return Known(obj[at])  # type: ignore[index]
+        return evaluate.fold(t, "[]", operator.getitem, [Known(obj), Known(at)])
+    method = attributes._raw(type(obj), "__getitem__")
+    if isinstance(method, types.FunctionType):
+        children = attributes.iterated(t, obj)
+        if children is not None and isinstance(at, int) and hasattr(obj, "_modules"):
+            return _of_sequence(t, children, TupleValue(children), index)
+        t.guards.class_attribute(type(obj), "__getitem__", method)
+        return calls.call(t, Known(method), [Known(obj), index], {})
+    raise NotTranslated(f"an item of a {type(obj).__name__} that only the run knows", t.state.top.line)
+
+
+# ---------------------------------------------------------------------------------------------------------------- tensors
+
+
+def _steps(t: Translator, tensor: Dynamic, index: Value) -> list[Value]:
+    """One item for each axis and each new axis; raises NotWritten for what basic indexing does not cover."""
+    items = list(index.items) if isinstance(index, TupleValue) else [index]
+    if isinstance(index, Known) and isinstance(index.object, tuple):
+        items = [Known(item) for item in index.object]
+    named = sum(not (isinstance(i, Known) and (i.object is None or i.object is Ellipsis)) for i in items)
+    if tensor.rank < 0:
+        raise NotWritten("an index into a tensor of unknown rank")
+    if named > tensor.rank:
+        raise NotWritten("too many indices")
+    dots = [i for i, item in enumerate(items) if isinstance(item, Known) and item.object is Ellipsis]
+    if len(dots) > 1:
+        raise NotWritten("two ellipses")
+    whole: Value = Known(slice(None))
+    if dots:
+        items[dots[0] : dots[0] + 1] = [whole] * (tensor.rank - named)
+    return items
+
+
+def selected(t: Translator, tensor: Dynamic, index: Value) -> Value:
+    """A view by basic indexing, or one gather of rows by an integer tensor."""
+    value: Any = tensor
+    axis = 0
+    op = t.writer.op
+    gathered = False
+    items = _steps(t, tensor, index)
+    rows = [i for i, item in enumerate(items) if evaluate.is_tensor(item)]
+    places = [i for i, item in enumerate(items) if evaluate.is_tensor(item) or _is_place(item)]
+    if rows and places[-1] - places[0] + 1 != len(places):
+        raise NotWritten("indices on both sides of a slice, which moves their axes to the front")
+    for item in items:
+        if isinstance(item, Known) and isinstance(item.object, slice):
+            item = SliceValue(*(Known(part) for part in (item.object.start, item.object.stop, item.object.step)))
+        if isinstance(item, Known) and item.object is None:
+            value = op("unsqueeze", value, axis=axis)
+            axis += 1
+        elif isinstance(item, SliceValue):
+            parts = [_bound(part) for part in (item.start, item.stop, item.step)]
+            if not all(isinstance(p, Known) and p.object is None for p in parts):
+                step = parts[2] if not (isinstance(parts[2], Known) and parts[2].object is None) else 1
+                value = op("slice", value, axis=axis, start=parts[0], stop=parts[1], step=step)
+            axis += 1
+        elif isinstance(item, Known) and type(item.object) is int:
+            value = op("select", value, axis=axis, index=item.object)
+        elif isinstance(item, Dynamic) and item.kind == "int":
+            value = op("select", value, axis=axis, index=item)
+        elif isinstance(item, Dynamic) and item.kind == "tensor" and item.dtype in ("int64", "int32") and not gathered:
+            # Further tensors would be broadcast against this one; a new axis before it would move it.
+            value = op("take", value, item, axis=axis, wrap=True)
+            if item.rank < 0:
+                raise NotWritten("an index of unknown rank")
+            axis += item.rank
+            gathered = True
+        else:
+            raise NotWritten("an index that is no integer, slice or row of integers")
+    if value is tensor:
+        return t.lowering.view_of(tensor)  # type: ignore[no-any-return]
+    return value  # type: ignore[no-any-return]
+
+
+def _is_place(value: Value) -> bool:
+    return isinstance(value, Dynamic) and value.kind == "int" or (isinstance(value, Known) and type(value.object) is int)
+
+
+def _bound(value: Value) -> Value:
+    if isinstance(value, Known) and (value.object is None or type(value.object) is int):
+        return value
+    if isinstance(value, Dynamic) and value.kind == "int":
+        return value
+    raise NotWritten("a bound that is no integer")
+
+
+def set_item(t: Translator, container: Value, index: Value, value: Value) -> None:
+    """container[index] = value."""
+    if isinstance(container, ListValue) and isinstance(index, Known) and isinstance(index.object, int):
+        if -len(container.items) <= index.object < len(container.items):
+            container.items[index.object] = value
+            return
+    if isinstance(container, RunList) and evaluate.is_number(index) and calls.element_of([value]) == container.element:
+        assert isinstance(container.content, Dynamic)
+        container.content = t.writer.set_element(container.content, index, value)
+        return
+    if isinstance(container, DictValue) and isinstance(index, Known) and not isinstance(container, ArgumentDict):
+        container.items[index.object] = value
+        return
+    if isinstance(container, Dynamic):
+
+        def write() -> Value:
+            if container.kind != "tensor":
+                raise NotWritten("an object")
+            if any(isinstance(i, Dynamic) and i.kind == "tensor" for i in _steps(t, container, index)):
+                raise NotWritten("a write through a tensor of indices")
+            view = selected(t, container, index)
+            return t.lowering.written(view, "assign", value)  # type: ignore[no-any-return]
+
+        t.attempt(
+            write,
+            lambda: t.foreign("[] =", operator.setitem, [container, index, value], result="none", is_pure=False),
+        )
+        return
+    if isinstance(container, Known) and isinstance(index, Known) and type(container.object) in (list, dict):
+        attributes.store_element(t, container.object, index.object, value)
+        return
+    raise NotTranslated(f"an item of a {type(container).__name__} written", t.state.top.line)

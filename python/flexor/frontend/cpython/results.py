@@ -1,0 +1,107 @@
+"""What a translated function returns: the structure that Python would give, with places for the values of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flexor.frontend.cpython.decode import NotTranslated
+from flexor.frontend.cpython.values import DictValue, Dynamic, InstanceValue, Known, ListValue, RunList, SetValue, SliceValue, TupleValue, Value
+
+Template = tuple[Any, ...]
+
+
+class _Identity:
+    """An object as part of a key."""
+
+    __slots__ = ("object",)
+
+    def __init__(self, obj: Any) -> None:
+        self.object = obj
+
+    def __hash__(self) -> int:
+        return id(self.object)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and other.object is self.object
+
+
+def template(value: Value) -> tuple[Template, list[Dynamic]]:
+    """A hashable description of a result, and the values of the run in it."""
+    values: list[Dynamic] = []
+
+    def describe(v: Value) -> Template:
+        if isinstance(v, Known):
+            return ("known", _Identity(v.object))
+        if isinstance(v, Dynamic):
+            if v.kind == "tensor" and v.anywhere is not None:
+                return ("input", v.anywhere)
+            at = next((i for i, other in enumerate(values) if other is v), len(values))
+            if at == len(values):
+                values.append(v)
+            return ("value", at, v.kind if v.kind != "list" else f"list of {v.dtype}")
+        if isinstance(v, TupleValue):
+            return ("tuple", v.cls, tuple(describe(item) for item in v.items))
+        if isinstance(v, ListValue):
+            return ("list", list, tuple(describe(item) for item in v.items))
+        if isinstance(v, RunList):
+            return describe(v.content)
+        if isinstance(v, SetValue):
+            return ("set", v.objects)
+        if isinstance(v, SliceValue):
+            return ("slice", slice, tuple(describe(part) for part in (v.start, v.stop, v.step)))
+        if isinstance(v, DictValue):
+            return ("dict", v.cls, tuple(v.items), tuple(describe(item) for item in v.items.values()))
+        if isinstance(v, InstanceValue):
+            return ("instance", v.cls, tuple(v.fields), tuple(describe(item) for item in v.fields.values()))
+        raise NotTranslated(f"a result that is a {type(v).__name__}")
+
+    return describe(value), values
+
+
+def _as_numpy_gives(array: Any) -> Any:
+    """NumPy gives scalars where it would give arrays without axes."""
+    return array if array.ndim else array[()]
+
+
+def builder(described: Template, is_numpy: bool) -> Callable[[Sequence[Any], dict[str, Any], list[Any]], Any]:
+    """A function (values of the run, inputs by name, objects of the run) -> the result."""
+    kind = described[0]
+    if kind == "known":
+        obj = described[1].object
+        return lambda values, inputs, objects: obj
+    if kind == "input":
+        name = described[1].removeprefix("input ")
+        return lambda values, inputs, objects: inputs[name]
+    if kind == "value":
+        at = described[1]
+        if described[2] == "object":
+            return lambda values, inputs, objects: objects[values[at]]
+        if described[2] == "list of object":
+            return lambda values, inputs, objects: [objects[handle] for handle in values[at]]
+        if is_numpy and described[2] == "list of tensor":
+            return lambda values, inputs, objects: [_as_numpy_gives(element) for element in values[at]]
+        if is_numpy and described[2] == "tensor":
+            return lambda values, inputs, objects: _as_numpy_gives(values[at])
+        return lambda values, inputs, objects: values[at]
+    if kind == "set":
+        members = described[1]
+        return lambda values, inputs, objects: set(members)
+    parts = [builder(part, is_numpy) for part in described[-1]]
+    cls = described[1]
+    if kind == "dict":
+        keys = described[2]
+        return lambda values, inputs, objects: cls((k, p(values, inputs, objects)) for k, p in zip(keys, parts))
+    if kind == "instance":
+        names = described[2]
+
+        def instance(values: Sequence[Any], inputs: dict[str, Any], objects: list[Any]) -> Any:
+            made = object.__new__(cls)
+            for name, part in zip(names, parts):
+                object.__setattr__(made, name, part(values, inputs, objects))
+            return made
+
+        return instance
+    if kind == "slice" or hasattr(cls, "_fields"):
+        return lambda values, inputs, objects: cls(*[part(values, inputs, objects) for part in parts])
+    return lambda values, inputs, objects: cls([part(values, inputs, objects) for part in parts])

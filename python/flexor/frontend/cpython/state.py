@@ -1,0 +1,88 @@
+"""The calls that are being followed, and what their variables hold."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from flexor.frontend.cpython.decode import Step
+from flexor.frontend.cpython.flow import decoded, flow
+from flexor.frontend.cpython.values import Value, clone
+
+
+class Frame:
+    """One call that is being followed."""
+
+    __slots__ = ("code", "forks", "globals", "is_generator", "locals", "on_return", "pc", "stack", "steps")
+
+    def __init__(self, code: types.CodeType, globals_: dict[str, Any], forks: int) -> None:
+        self.code, self.globals, self.forks = code, globals_, forks
+        self.steps: tuple[Step, ...] = decoded(code).steps
+        self.locals: dict[str, Value] = {}
+        self.stack: list[Value] = []
+        self.pc = 0
+        self.is_generator = False
+        self.on_return: Value | None = None  # what the caller gets instead of the result (a constructor's instance)
+
+    def pop(self, count: int) -> list[Value]:
+        """The values on top, the topmost last."""
+        if count == 0:
+            return []
+        values = self.stack[-count:]
+        del self.stack[-count:]
+        return values
+
+    @property
+    def line(self) -> int:
+        return self.steps[min(self.pc, len(self.steps) - 1)].line
+
+
+class State:
+    """The calls that are open, outermost first, and how many branches of the run lie behind."""
+
+    __slots__ = ("forks", "frames", "written")
+
+    def __init__(self, frames: list[Frame], forks: int) -> None:
+        self.frames, self.forks = frames, forks
+        self.written: dict[tuple[int, str], Value] = {}
+
+    @property
+    def top(self) -> Frame:
+        return self.frames[-1]
+
+    def chain(self) -> tuple[tuple[int, int], ...]:
+        """Where control is, in every open call."""
+        return tuple((id(frame.code), frame.pc) for frame in self.frames)
+
+    def places(self) -> dict[Any, Value]:
+        """Everything that may still be read, by place. A caller goes on behind its call, whose arguments are gone."""
+        out: dict[Any, Value] = {}
+        for depth, frame in enumerate(self.frames):
+            live = flow(frame.code).live[frame.pc] if frame.pc < len(frame.steps) else frozenset()
+            for name in sorted(live):
+                if name in frame.locals:
+                    out[depth, "local", name] = frame.locals[name]
+            for at, value in enumerate(frame.stack):
+                out[depth, "stack", at] = value
+            if frame.on_return is not None:
+                out[depth, "result", 0] = frame.on_return
+        for key, value in self.written.items():
+            out[("written", *key)] = value
+        return out
+
+    def copy(self, replaced: dict[int, Value]) -> State:
+        """The state with values put in the place of others (by id); what cannot be read any more is dropped."""
+        memo: dict[int, Any] = dict(replaced)
+        frames = []
+        for frame in self.frames:
+            new = Frame(frame.code, frame.globals, frame.forks)
+            live = flow(frame.code).live[frame.pc] if frame.pc < len(frame.steps) else frozenset()
+            new.locals = {name: clone(value, memo) for name, value in frame.locals.items() if name in live}
+            new.stack = [clone(value, memo) for value in frame.stack]
+            new.pc = frame.pc
+            new.is_generator = frame.is_generator
+            new.on_return = clone(frame.on_return, memo)
+            frames.append(new)
+        copy = State(frames, self.forks)
+        copy.written = {key: clone(value, memo) for key, value in self.written.items()}
+        return copy

@@ -1,0 +1,470 @@
+"""Functions of Python as Modules, by partial evaluation of their decoded steps.
+
+The translator runs a function's steps over abstract values. What is known at translation (modules, layers, configuration,
+closures) is computed here and guarded; what derives from tensors and numbers of the call is written as Flexor bytecode. Where a
+branch depends on a value of the run, both ways are followed; two ways that meet at one step with states of the same shape share the
+code from there on.
+
+Laws
+  L1  What the Module computes is what Python computes for every call that passes the guards.
+  L2  An operation that no op expresses is a foreign call: Python does it in the run, in order, once.
+  L3  What cannot be followed raises NotTranslated before anything has run.
+  L4  A translation is a function of the code, the guarded objects and `Knowledge`; learning something starts it anew.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from flexor.errors import FlexorError
+from flexor.frontend.cpython import attributes, calls, evaluate, foreign, results, steps
+from flexor.frontend.cpython.decode import NotTranslated, Restart, Step
+from flexor.frontend.cpython.flow import flow
+from flexor.frontend.cpython.guards import Guards
+from flexor.frontend.cpython.lowering import Lowering
+from flexor.frontend.cpython.operations import BRANCHES, Operation
+from flexor.frontend.cpython.state import Frame, State
+from flexor.frontend.cpython.values import (
+    NULL_VALUE,
+    CellValue,
+    Description,
+    Dynamic,
+    GeneratorValue,
+    Known,
+    ListValue,
+    RunList,
+    Value,
+    clone,
+)
+from flexor.frontend.cpython.writer import NotWritten, Writer
+
+ASSUMPTION = "the program assumes "  # begins the text of an assertion that is no assertion of the user's
+MOST_FRAMES = 100
+MOST_STEPS = 400_000
+MOST_VERSIONS = 200
+_CONDITIONS = {Operation.BRANCH_TRUE, Operation.BRANCH_FALSE}
+
+
+class Ended(Exception):
+    """The block that is being written has ended."""
+
+
+@dataclasses.dataclass
+class Knowledge:
+    """What earlier attempts have found out; it only grows."""
+
+    widened: set[tuple[Any, Any]] = dataclasses.field(default_factory=set)  # (chain of pcs, place): a number that loops change
+    foreign: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)  # sites whose op the Builder refuses
+    fixed: set[str] = dataclasses.field(default_factory=set)  # arguments whose value has to be known
+    unrolls: bool = False  # loops over long ranges are written out
+    live: set[tuple[int, str]] = dataclasses.field(default_factory=set)  # attributes that the function writes
+    elements: dict[Any, tuple[str, str | None, int]] = dataclasses.field(default_factory=dict)  # of lists that loops fill
+    results: dict[tuple[Any, ...], tuple[str, int]] = dataclasses.field(default_factory=dict)  # tensors that sites gave
+    varying: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)  # sites that gave different kinds
+
+
+@dataclasses.dataclass
+class Block:
+    """Code that is still to be written: where it begins, with what state, and what happens first."""
+
+    label: Any
+    state: State
+    slots: list[Dynamic]  # what is handed over, in order: values of `state` among others
+    is_shared: bool  # several ways lead here
+    first: Callable[[State], None] | None = None
+
+
+@dataclasses.dataclass
+class Exit:
+    """One shape of result: `template` holds Results where the run's values stand."""
+
+    label: Any
+    template: Any
+    values: list[Dynamic]
+
+
+class Translator:
+    """Translates one function for one shape of arguments. `run` once."""
+
+    def __init__(self, promotion: str, knowledge: Knowledge, name: str) -> None:
+        self.writer = Writer(promotion)
+        self.guards = Guards()
+        self.knowledge = knowledge
+        self.lowering = Lowering(self.writer, self.guards, promotion, self.assume)
+        self.name = name
+        self.live_inputs: list[tuple[Any, Callable[[], Any], Dynamic]] = []  # tensors and numbers found on the way
+        self._live_of: dict[Any, Dynamic] = {}
+        self.observed: dict[Any, tuple[str, int] | None] = {}  # what foreign calls have given so far
+        self._symbols: set[str] = set()
+        self.has_effects = False
+        self.has_rolled = False
+        self.learns = False  # the kinds of some results are still to be seen
+        self.classes: dict[str, type] = {}  # of inputs that are no plain tensors
+        self.exits: dict[Any, Exit] = {}
+        self.foreign_calls: list[tuple[str, int, str]] = []  # (file, line, what)
+        self._blocks: dict[Any, Any] = {}  # key -> label
+        self._heads: dict[Any, list[tuple[int, dict[Any, Any], dict[Any, Value]]]] = {}
+        self._todo: list[Block] = []
+        self._steps = 0
+        self._dead: Any = None
+        self.state: State = State([], 0)
+
+    # ----------------------------------------------------------------------------------------------------- driving
+
+    def run(self, frame: Frame) -> None:
+        """Writes everything that the call of `frame` leads to."""
+        entry = self.writer.function.label()
+        self._todo.append(Block(entry, State([frame], 0), [], False))
+        while self._todo:
+            block = self._todo.pop()
+            self.writer.function.place(block.label)
+            taken = self.writer.take_over(block.slots)
+            self.state = block.state.copy({id(old): new for old, new in zip(block.slots, taken)})
+            try:
+                if block.first is not None:
+                    block.first(self.state)
+                self._follow(block.is_shared)
+            except Ended:
+                pass
+        self._write_exits()
+
+    def _follow(self, entering: bool) -> None:
+        while True:
+            state = self.state
+            frame = state.top
+            if not entering and self._is_join(state):
+                self.go_to(state)
+            entering = False
+            step = frame.steps[frame.pc]
+            if frame.pc in flow(frame.code).caught:
+                raise NotTranslated("an exception that the function catches", step.line)
+            self._steps += 1
+            if self._steps > MOST_STEPS:
+                raise NotTranslated(f"more than {MOST_STEPS} steps: a loop that is known at translation runs too often", step.line)
+            self.writer.builder.set_location(frame.code.co_filename, step.line)
+            self._step(step)
+
+    def _step(self, step: Step) -> None:
+        frame = self.state.top
+        operation, arg = step.operation, step.arg
+        if operation in BRANCHES:
+            self._branch(operation, arg)
+            return
+        if operation is Operation.JUMP:
+            frame.pc = arg
+        elif operation is Operation.RETURN:
+            self._return()
+        elif operation is Operation.YIELD:
+            self._yield()
+        elif operation is Operation.FOR_ITER:
+            self._for_iter(arg)
+        else:
+            frame.pc += 1
+            handler = steps.STEPS.get(operation)
+            if handler is None:
+                raise NotTranslated(operation.name, step.line)
+            handler(self, arg)
+
+    def _is_join(self, state: State) -> bool:
+        frame = state.top
+        facts = flow(frame.code)
+        if frame.pc in facts.heads:
+            step = frame.steps[frame.pc]
+            is_unrolled = step.operation is Operation.FOR_ITER and evaluate.is_static(frame.stack[-1])
+            return state.forks > 0 or not is_unrolled
+        return frame.pc in facts.joins and state.forks > 0
+
+    # -------------------------------------------------------------------------------------------------- joins, loops
+
+    def go_to(self, state: State) -> NoReturn:
+        """Ends the block: control goes on at the state's step, in code that other ways share."""
+        chain = state.chain()
+        for place in [p for c, p in self.knowledge.widened if c == chain]:
+            state = self._widen(state, chain, place)
+        places = state.places()
+        description = Description()
+        keys = {place: description.of(value) for place, value in places.items()}
+        key = (chain, tuple(keys.items()))
+        label = self._blocks.get(key)
+        if label is None:
+            if state.top.pc in flow(state.top.code).heads:
+                self._learn(chain, state, keys, places)
+            label = self._blocks[key] = self.writer.function.label()
+            self._todo.append(Block(label, state, description.slots, True))
+        self.writer.hand_over(description.slots)
+        self.writer.function.jump(label)
+        raise Ended
+
+    def _widen(self, state: State, chain: Any, place: Any) -> State:
+        """Makes what a place holds a value of the run."""
+        depth, where, name = place
+        holder: Any = state.frames[depth].locals if where == "local" else state.frames[depth].stack
+        value = holder[name]
+        if isinstance(value, Known) and type(value.object) in (bool, int, float):
+            holder[name] = self.writer.constant(value.object)
+        elif isinstance(value, Dynamic) and value.anywhere is not None:
+            holder[name] = Dynamic(value.kind, value.native, None, value.dtype, value.rank)
+        elif isinstance(value, ListValue):
+            element = self.knowledge.elements[chain, place]
+            if value.items and calls.element_of(value.items) != element:
+                raise NotTranslated("a list of values of several kinds that grows in a loop", state.top.line)
+            # Every name of the list has to see the new one.
+            return state.copy({id(value): RunList(self.writer.list_of(value.items, element[0]), element)})
+        return state
+
+    def _learn(self, chain: Any, state: State, keys: dict[Any, Any], places: dict[Any, Value]) -> None:
+        """A loop comes round with another state: numbers that differ are of the run from the start."""
+        versions = self._heads.setdefault(chain, [])
+        for forks, old_keys, old_places in versions:
+            if forks == state.forks:
+                continue  # no branch of the run lies between: the loop is known at translation
+            differing = {p: (v, old_places[p]) for p, v in places.items() if p[0] != "written" and old_keys.get(p) != keys[p] and p in old_places}
+            changed = {(chain, place) for place, (new, old) in differing.items() if _are_alike(new, old)}
+            for place, (new, old) in differing.items():
+                element = calls.element_of(new.items) if isinstance(new, ListValue) and isinstance(old, ListValue) else None
+                if element is not None:
+                    self.knowledge.elements[chain, place] = element
+                    changed.add((chain, place))
+            if changed - self.knowledge.widened:
+                self.knowledge.widened |= changed
+                raise Restart
+        if len([1 for forks, _, _ in versions if forks != state.forks]) > MOST_VERSIONS:
+            raise NotTranslated("a loop whose values change their kind every time", state.top.line)
+        versions.append((state.forks, keys, dict(places)))
+
+    # ------------------------------------------------------------------------------------------------------ branches
+
+    def _branch(self, operation: Operation, target: int) -> None:
+        frame = self.state.top
+        value = frame.stack.pop()
+        following = frame.pc + 1
+        if operation in _CONDITIONS:
+            known, condition = evaluate.truth(self, value)
+            if condition is None:
+                frame.pc = target if known == (operation is Operation.BRANCH_TRUE) else following
+                return
+            then, otherwise = (target, following) if operation is Operation.BRANCH_TRUE else (following, target)
+            self.fork(condition, then, otherwise)
+        else:
+            wants_none = operation is Operation.BRANCH_NONE
+            if isinstance(value, Dynamic) and value.kind == "object":
+                condition = self.foreign("is None", lambda x: x is None, [value], result="bool")
+                self.fork(condition, *((target, following) if wants_none else (following, target)))
+            is_none = isinstance(value, Known) and value.object is None
+            frame.pc = target if is_none == wants_none else following
+
+    def fork(self, condition: Value, then: int, otherwise: int, first: Callable[[State], None] | None = None, leave: int = 0) -> NoReturn:
+        """Ends the block with a branch of the run. `first` begins the way of a true condition; the other one drops `leave` values."""
+        state = self.state
+        state.forks += 1
+        state.top.pc = otherwise
+        negative = state.copy({})
+        if leave:
+            del negative.top.stack[-leave:]
+        state.top.pc = then
+        positive = state.copy({})
+        slots: dict[int, Dynamic] = {}
+        for way in (positive, negative):
+            description = Description()
+            description.of(list(way.places().values()))
+            slots.update((id(slot), slot) for slot in description.slots)
+        union = list(slots.values())
+        operand = self.writer.raw(condition)
+        self.writer.hand_over(union)
+        labels = [self.writer.function.label() for _ in range(2)]
+        self.writer.function.branch(operand, *labels)
+        self._todo.append(Block(labels[1], negative, union, False))
+        self._todo.append(Block(labels[0], positive, union, False, first))
+        raise Ended
+
+    def _for_iter(self, target: int) -> None:
+        frame = self.state.top
+        iterator = frame.stack[-1]
+        if isinstance(iterator, GeneratorValue) and iterator.pc >= 0:
+            self._resume(iterator)
+            return
+        known, condition = evaluate.has_next(self, iterator)
+        if condition is None:
+            if known:
+                frame.stack.append(evaluate.advance(self, iterator))
+                frame.pc += 1
+            else:
+                frame.stack.pop()
+                frame.pc = target
+            return
+
+        def first(state: State) -> None:
+            state.top.stack.append(evaluate.advance(self, state.top.stack[-1]))
+
+        self.fork(condition, frame.pc + 1, target, first, leave=1)
+
+    # The caller of a generator stands at its FOR_ITER, with the generator on top of the stack, until the next value comes.
+    def _resume(self, generator: GeneratorValue) -> None:
+        frame = Frame(generator.code, generator.globals, self.state.forks)
+        frame.locals, frame.stack, frame.pc = dict(generator.locals), list(generator.stack), generator.pc
+        frame.is_generator = True
+        self.state.frames.append(frame)
+
+    def _yield(self) -> None:
+        frame = self.state.frames.pop()
+        caller = self.state.top
+        generator = caller.stack[-1]
+        assert frame.is_generator and isinstance(generator, GeneratorValue)
+        value = frame.stack.pop()
+        generator.locals, generator.stack, generator.pc = frame.locals, [*frame.stack, Known(None)], frame.pc + 1
+        caller.stack.append(value)
+        caller.pc += 1
+        if self.state.forks > frame.forks:
+            self.go_to(self.state)
+
+    # --------------------------------------------------------------------------------------------------------- calls
+
+    def enter(self, code: types.CodeType, globals_: dict[str, Any], locals_: dict[str, Value], on_return: Value | None = None) -> None:
+        """Follows a call of a Python function."""
+        if len(self.state.frames) >= MOST_FRAMES:
+            raise NotTranslated(f"calls nested deeper than {MOST_FRAMES}", self.state.top.line)
+        frame = Frame(code, globals_, self.state.forks)
+        frame.locals = locals_
+        frame.on_return = on_return
+        self.state.frames.append(frame)
+
+    def _return(self) -> None:
+        frame = self.state.top
+        value = frame.stack.pop()
+        if frame.on_return is not None:
+            value = frame.on_return
+        if len(self.state.frames) == 1:
+            self._leave(value)
+        self.state.frames.pop()
+        caller = self.state.top
+        if frame.is_generator:
+            generator = caller.stack.pop()
+            assert isinstance(generator, GeneratorValue)
+            generator.locals, generator.stack, generator.pc = {}, [], -1
+            caller.pc = caller.steps[caller.pc].arg
+        else:
+            caller.stack.append(value)
+        if self.state.forks > frame.forks:
+            self.go_to(self.state)
+
+    def _leave(self, value: Value) -> NoReturn:
+        template, values = results.template(value)
+        key = (template, tuple((v.kind, v.dtype, v.rank) for v in values))
+        found = self.exits.get(key)
+        if found is None:
+            found = self.exits[key] = Exit(self.writer.function.label(), template, values)
+        self.writer.hand_over(values)
+        self.writer.function.jump(found.label)
+        raise Ended
+
+    def _write_exits(self) -> None:
+        exits = list(self.exits.values())
+        if not exits and self._dead is None:
+            raise NotTranslated("a function that never returns")
+        several = len(exits) > 1 or self._dead is not None
+        most = max((len(e.values) for e in exits), default=0)
+        for number, leaving in enumerate(exits):
+            self.writer.function.place(leaving.label)
+            results: list[Any] = [v.native for v in self.writer.take_over(leaving.values)]
+            results += [None] * (most - len(results))
+            self.writer.function.give([number, *results] if several else results)
+        if self._dead is not None:
+            self.writer.function.place(self._dead)
+            self.writer.function.give([-1, *[None] * most])
+        self.several_exits = several
+
+    def unreachable(self) -> NoReturn:
+        """Ends the block behind a call that raises."""
+        if self._dead is None:
+            self._dead = self.writer.function.label()
+        self.writer.function.jump(self._dead)
+        raise Ended
+
+    # ------------------------------------------------------------------------------------------------------- foreign
+
+    def site(self) -> tuple[Any, ...]:
+        """Names the step that is being followed, on every attempt alike."""
+        return self.state.chain()
+
+    def attempt(self, write: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:
+        """What `write` writes; where no op expresses it, the foreign call that `otherwise` writes."""
+        site = self.site()
+        if site in self.knowledge.foreign:
+            return otherwise()
+        try:
+            return write()
+        except NotWritten:
+            return otherwise()
+        except FlexorError:
+            # The Builder keeps its first refusal: begin anew without this op.
+            self.knowledge.foreign.add(site)
+            raise Restart from None
+
+    def assume(self, condition: Value, what: str) -> None:
+        """Goes on as if a condition of the run held; where it does not, Python runs the call."""
+        if not isinstance(condition, Known):
+            self.writer.function.require(self.writer.raw(condition), ASSUMPTION + what)
+        elif not condition.object:
+            raise NotWritten(what)
+
+    def foreign(
+        self,
+        what: str,
+        function: Callable[..., Any],
+        arguments: Sequence[Value],
+        keywords: dict[str, Value] | None = None,
+        *,
+        result: str = "object",
+        is_pure: bool = True,
+    ) -> Value:
+        """Lets Python call `function` in the run. `result` is the kind of its result; pure: it changes nothing."""
+        return foreign.write(self, what, function, arguments, keywords or {}, result, is_pure)
+
+    def known(self, obj: Any) -> Value:
+        """An object that was found. Tensors are not for here: they are inputs."""
+        if attributes.is_tensor_object(obj):
+            return self.live(("object", id(obj)), attributes.type_text(obj, with_sizes=True), lambda: obj, obj)
+        return Known(obj)
+
+    def declare(self, symbol: str, lo: int, hi: int | None) -> None:
+        """A size of arguments with its range; the first declaration counts."""
+        if symbol not in self._symbols:
+            self._symbols.add(symbol)
+            self.writer.builder.symbol(symbol, lo, hi)
+
+    def class_of_input(self, value: Dynamic) -> type | None:
+        """The class of an argument or parameter."""
+        return self.classes.get(value.anywhere or "")
+
+    def is_live(self, value: Value) -> bool:
+        """Whether a value is fetched anew for every call."""
+        return any(found is value for _, _, found in self.live_inputs)
+
+    def live(self, key: Any, text: str, fetch: Callable[[], Any], obj: Any) -> Dynamic:
+        """An input that is fetched anew for every call: a parameter of a module, a tensor of a closure."""
+        found = self._live_of.get(key)
+        if found is None:
+            found = self.writer.input(f"live{len(self.live_inputs)}", text)
+            self._live_of[key] = found
+            self.live_inputs.append((obj, fetch, found))
+            self.classes[found.anywhere or ""] = type(obj)
+        return found
+
+
+def _are_alike(a: Value, b: Value | None) -> bool:
+    """Whether one variable of the run can hold both: numbers, or tensors of one dtype and rank."""
+    if isinstance(a, Dynamic) and isinstance(b, Dynamic) and a.kind == b.kind == "tensor":
+        return (a.dtype, a.rank) == (b.dtype, b.rank)
+    return _is_number(a) and _is_number(b)
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, Known):
+        return type(value.object) in (bool, int, float)
+    return isinstance(value, Dynamic) and value.is_scalar
+
+
+__all__ = ["NULL_VALUE", "CellValue", "Ended", "Frame", "Knowledge", "Restart", "State", "Translator", "decoded", "flow"]

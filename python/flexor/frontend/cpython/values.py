@@ -1,0 +1,363 @@
+"""What the translator knows of a value before the program runs.
+
+A value is Known (a Python object that guards watch), Dynamic (something that the program computes), or a structure of Python
+made of such values. Structures that Python can change in place (ListValue, DictValue, CellValue, iterators) keep their identity:
+two names for one list are two references to one ListValue.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+SCALARS = (bool, int, float)
+
+
+class Value:
+    """Base of everything that stands on the abstract stack or in an abstract local."""
+
+    __slots__ = ()
+
+
+class Null(Value):
+    """The mark in the empty slot of a call."""
+
+    __slots__ = ()
+
+
+NULL_VALUE = Null()
+Arguments = list[Value]
+Keywords = dict[str, Value]
+
+
+class Known(Value):
+    """A Python object. Equal objects that are not the same are different values, numbers and texts aside."""
+
+    __slots__ = ("object",)
+
+    def __init__(self, obj: Any) -> None:
+        self.object = obj
+
+    def __repr__(self) -> str:
+        return f"Known({self.object!r})"
+
+
+class Dynamic(Value):
+    """A value of the program.
+
+    kind      "tensor", "int", "float", "bool", "number" (a float or an int, as the run decides), "list" (of a RunList), or
+              "object": a Python object that a foreign call left in the run's table
+    native    the handle of the Builder (NativeVar or SymbolicInt)
+    anywhere  a name for it if every basic block may use it (arguments, sizes of arguments), else None
+    dtype     framework name of a tensor's dtype; None: only the run knows
+    rank      of a tensor; -1: only the run knows
+    """
+
+    __slots__ = ("anywhere", "dtype", "kind", "native", "rank")
+
+    def __init__(self, kind: str, native: Any, anywhere: str | None = None, dtype: str | None = None, rank: int = -1) -> None:
+        self.kind, self.native, self.anywhere, self.dtype, self.rank = kind, native, anywhere, dtype, rank
+
+    def __repr__(self) -> str:
+        return f"Dynamic({self.kind} {self.dtype} {self.rank})"
+
+    @property
+    def is_scalar(self) -> bool:
+        return self.kind in ("int", "float", "bool", "number")
+
+
+class TupleValue(Value):
+    """A tuple; `cls` is tuple, torch.Size, a named tuple's class, or list for one that a caller handed in."""
+
+    __slots__ = ("cls", "items")
+
+    def __init__(self, items: Iterable[Value], cls: type = tuple) -> None:
+        self.items, self.cls = tuple(items), cls
+
+
+class SliceValue(Value):
+    """A slice."""
+
+    __slots__ = ("start", "step", "stop")
+
+    def __init__(self, start: Value, stop: Value, step: Value) -> None:
+        self.start, self.stop, self.step = start, stop, step
+
+
+class ListValue(Value):
+    """A list that the program made."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: Iterable[Value]) -> None:
+        self.items = list(items)
+
+
+class RunList(Value):
+    """A list whose length only the run knows; `content` is a Dynamic of kind "list". Elements are alike: (kind, dtype, rank)."""
+
+    __slots__ = ("content", "element")
+
+    def __init__(self, content: Value, element: tuple[str, str | None, int]) -> None:
+        self.content, self.element = content, element
+
+
+class SetValue(Value):
+    """A set that the program made, of plain objects."""
+
+    __slots__ = ("objects",)
+
+    def __init__(self, objects: frozenset[Any]) -> None:
+        self.objects = objects
+
+
+class DictValue(Value):
+    """A dict that the program made, with keys known at translation; `cls` is dict or a subclass that holds nothing else."""
+
+    __slots__ = ("cls", "items")
+
+    def __init__(self, items: dict[Any, Value], cls: type = dict) -> None:
+        self.items, self.cls = items, cls
+
+
+class ArgumentDict(DictValue):
+    """A dict that a caller handed in. It belongs to the caller: what changes it is not followed."""
+
+    __slots__ = ()
+
+
+class CellValue(Value):
+    """The variable that closures share; content None: empty."""
+
+    __slots__ = ("content",)
+
+    def __init__(self, content: Value | None = None) -> None:
+        self.content = content
+
+
+class FunctionValue(Value):
+    """A function that the program made."""
+
+    __slots__ = ("cells", "code", "defaults", "globals", "keyword_defaults")
+
+    def __init__(self, code: types.CodeType, globals_: dict[str, Any]) -> None:
+        self.code, self.globals = code, globals_
+        self.defaults: tuple[Value, ...] = ()
+        self.keyword_defaults: dict[str, Value] = {}
+        self.cells: tuple[Value, ...] = ()
+
+
+class MethodValue(Value):
+    """A callable with its first argument: a Python function, or the name of a method of tensors, lists or dicts."""
+
+    __slots__ = ("function", "receiver")
+
+    def __init__(self, receiver: Value, function: Value | str) -> None:
+        self.receiver, self.function = receiver, function
+
+
+class InstanceValue(Value):
+    """A dataclass instance that the program made; `fields` as __init__ set them."""
+
+    __slots__ = ("cls", "fields")
+
+    def __init__(self, cls: type, fields: dict[str, Value]) -> None:
+        self.cls, self.fields = cls, fields
+
+
+# ------------------------------------------------------------------------------------------------------------- iterators
+
+
+class GeneratorValue(Value):
+    """A generator of Python that stands at a step; pc -1: it has ended."""
+
+    __slots__ = ("code", "globals", "locals", "pc", "stack")
+
+    def __init__(self, code: types.CodeType, globals_: dict[str, Any], locals_: dict[str, Value]) -> None:
+        self.code, self.globals, self.locals = code, globals_, locals_
+        self.stack: list[Value] = []
+        self.pc = 0
+
+
+class SequenceIterator(Value):
+    """Over items known at translation."""
+
+    __slots__ = ("at", "items")
+
+    def __init__(self, items: Iterable[Value], at: int = 0) -> None:
+        self.items, self.at = tuple(items), at
+
+
+class RangeIterator(Value):
+    """Over a range with an end, a start or a current value that only the run knows."""
+
+    __slots__ = ("following", "step", "stop")
+
+    def __init__(self, following: Value, stop: Value, step: int) -> None:
+        self.following, self.stop, self.step = following, stop, step
+
+
+class IndexIterator(Value):
+    """Over a container of the run by place: the rows of a tensor, a RunList, an object of Python."""
+
+    __slots__ = ("at", "container")
+
+    def __init__(self, container: Value, at: Value) -> None:
+        self.container, self.at = container, at
+
+
+class ZipIterator(Value):
+    """Over several iterators at once."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: Iterable[Value]) -> None:
+        self.parts = tuple(parts)
+
+
+class EnumerateIterator(Value):
+    """An iterator with a count beside it."""
+
+    __slots__ = ("count", "inner")
+
+    def __init__(self, inner: Value, count: Value) -> None:
+        self.inner, self.count = inner, count
+
+
+# ------------------------------------------------------------------------------------------------------------ traversal
+
+# The fields of each structure that hold values, and those that hold plain data.
+_PARTS: dict[type, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    TupleValue: (("items",), ("cls",)),
+    SliceValue: (("start", "stop", "step"), ()),
+    ListValue: (("items",), ()),
+    RunList: (("content",), ("element",)),
+    SetValue: ((), ("objects",)),
+    DictValue: (("items",), ("cls",)),
+    ArgumentDict: (("items",), ("cls",)),
+    CellValue: (("content",), ()),
+    FunctionValue: (("defaults", "keyword_defaults", "cells"), ("code",)),
+    MethodValue: (("receiver", "function"), ()),
+    InstanceValue: (("fields",), ("cls",)),
+    GeneratorValue: (("locals", "stack"), ("code", "pc")),
+    SequenceIterator: (("items",), ("at",)),
+    RangeIterator: (("following", "stop"), ("step",)),
+    IndexIterator: (("container", "at"), ()),
+    ZipIterator: (("parts",), ()),
+    EnumerateIterator: (("inner", "count"), ()),
+}
+
+
+def clone(value: Any, memo: dict[int, Any]) -> Any:
+    """A copy that shares no changeable structure. `memo` maps id(value) to what stands in its place; one for a whole state."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(clone(item, memo) for item in value)
+    if isinstance(value, dict):
+        return {key: clone(item, memo) for key, item in value.items()}
+    if not isinstance(value, Value):
+        return value
+    found = memo.get(id(value))
+    if found is not None:
+        return found
+    parts = _PARTS.get(type(value))
+    if parts is None:
+        return value
+    copy: Any = object.__new__(type(value))
+    memo[id(value)] = copy
+    for field in parts[1]:
+        setattr(copy, field, getattr(value, field))
+    for field in parts[0]:
+        setattr(copy, field, clone(getattr(value, field), memo))
+    if isinstance(value, (FunctionValue, GeneratorValue)):
+        copy.globals = value.globals
+    return copy
+
+
+@dataclasses.dataclass
+class Description:
+    """The shape of a state: two states with equal keys can share the code that follows."""
+
+    slots: list[Dynamic] = dataclasses.field(default_factory=list)  # what has to be handed over, in order
+    _seen: dict[int, int] = dataclasses.field(default_factory=dict)
+
+    def of(self, value: Any) -> Any:
+        """A hashable key."""
+        if isinstance(value, Known):
+            return _known_key(value.object)
+        if isinstance(value, Dynamic):
+            if value.anywhere is not None:
+                return ("anywhere", value.anywhere)
+            if id(value) not in self._seen:
+                self._seen[id(value)] = len(self._seen)
+                self.slots.append(value)
+            return ("slot", self._seen[id(value)], value.kind, value.dtype, value.rank)
+        if isinstance(value, (tuple, list)):
+            return tuple(self.of(item) for item in value)
+        if isinstance(value, dict):
+            return tuple((_known_key(key), self.of(item)) for key, item in value.items())
+        parts = _PARTS.get(type(value))
+        if parts is None:
+            return value if not isinstance(value, Value) else type(value).__name__
+        if id(value) in self._seen:
+            return ("again", self._seen[id(value)])
+        self._seen[id(value)] = len(self._seen)
+        data = tuple(getattr(value, field) for field in parts[1])
+        return (type(value).__name__, data, *(self.of(getattr(value, field)) for field in parts[0]))
+
+
+def _known_key(obj: Any) -> Any:
+    if obj is None or isinstance(obj, (bool, int, str, bytes)):
+        return (type(obj), obj)
+    if isinstance(obj, float):
+        return (float, repr(obj))
+    if type(obj) is tuple:
+        return (tuple, tuple(_known_key(item) for item in obj))
+    return ("object", id(obj))
+
+
+def dynamics(value: Any, seen: set[int] | None = None) -> Iterator[Dynamic]:
+    """Every Dynamic in a value."""
+    seen = set() if seen is None else seen
+    if isinstance(value, (tuple, list)):
+        for item in value:
+            yield from dynamics(item, seen)
+    elif isinstance(value, dict):
+        yield from dynamics(tuple(value.values()), seen)
+    elif isinstance(value, Dynamic):
+        yield value
+    elif type(value) in _PARTS and id(value) not in seen:
+        seen.add(id(value))
+        for field in _PARTS[type(value)][0]:
+            yield from dynamics(getattr(value, field), seen)
+
+
+def is_known(value: Any) -> bool:
+    """Whether the whole of a value is known at translation."""
+    return next(dynamics(value), None) is None
+
+
+def objects_of(value: Any, make: Callable[[Value], Any]) -> Any:
+    """The Python object that a value stands for; `make` gives those of Dynamics and functions."""
+    if isinstance(value, Known):
+        return value.object
+    if isinstance(value, TupleValue):
+        items = [objects_of(item, make) for item in value.items]
+        return value.cls(*items) if hasattr(value.cls, "_fields") else value.cls(items)
+    if isinstance(value, ListValue):
+        return [objects_of(item, make) for item in value.items]
+    if isinstance(value, RunList):
+        return make(value.content)
+    if isinstance(value, SetValue):
+        return set(value.objects)
+    if isinstance(value, DictValue):
+        return value.cls({key: objects_of(item, make) for key, item in value.items.items()})
+    if isinstance(value, SliceValue):
+        return slice(*(objects_of(part, make) for part in (value.start, value.stop, value.step)))
+    if isinstance(value, InstanceValue):
+        made: Any = object.__new__(value.cls)
+        for name, item in value.fields.items():
+            object.__setattr__(made, name, objects_of(item, make))
+        return made
+    return make(value)

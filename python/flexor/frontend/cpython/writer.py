@@ -1,0 +1,207 @@
+"""Writes Flexor bytecode for the translator: ops, scalars, blocks and foreign calls over abstract values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flexor import _flexor
+from flexor.frontend.cpython.values import SCALARS, Dynamic, Known, ListValue, TupleValue, Value
+
+
+_EXAMPLES = {"int": 0, "float": 0.0, "bool": False, "object": 0}
+
+
+class NotWritten(Exception):
+    """An op that the Builder refuses, or an operand that no op takes: the call is left to the framework."""
+
+
+class Writer:
+    """One function under construction. Values come in and go out as abstract values."""
+
+    def __init__(self, promotion: str) -> None:
+        self.builder = _flexor.NativeBuilder()
+        if promotion == "numpy":
+            self.builder.numpy_promotion()
+        self.function = _flexor.begin_function(self.builder, "main")
+        self.inputs: list[Dynamic] = []
+        self.hooks: dict[str, Callable[..., Any]] = {}
+        self._variables: list[Any] = []
+        self._like = {kind: self.function.constant(value) for kind, value in _EXAMPLES.items()}
+
+    # ---------------------------------------------------------------------------------------------------------- values
+
+    def wrap(self, native: Any, anywhere: str | None = None) -> Dynamic:
+        """The abstract value of a handle of the Builder."""
+        dtype, text = native.dtype(), native.type()
+        if dtype is not None or "[" in text:
+            return Dynamic("tensor", native, anywhere, dtype, native.rank())
+        kind = text.split(" ")[0]
+        return Dynamic(kind if kind in ("int", "float", "bool") else "tensor", native, anywhere)
+
+    def input(self, name: str, text: str) -> Dynamic:
+        """A further argument of the function, of a type in text form."""
+        made = self.wrap(self.function.input(name, text), f"input {name}")
+        self.inputs.append(made)
+        return made
+
+    def raw(self, value: Value) -> Any:
+        """A value as the Builder takes an operand. Raises NotWritten for what is no value of a program."""
+        if isinstance(value, Dynamic):
+            if value.kind == "object":
+                raise NotWritten("an object of Python")
+            return value.native
+        if isinstance(value, Known) and (value.object is None or type(value.object) in (*SCALARS, str)):
+            return value.object
+        if isinstance(value, (TupleValue, ListValue)):
+            return [self.function.constant(raw) if isinstance(raw := self.raw(v), (*SCALARS, str)) else raw for v in value.items]
+        raise NotWritten(f"a {type(value).__name__}")
+
+    def attribute(self, value: Any) -> Any:
+        """A value as the Builder takes an attribute: plain Python, or a handle where only the run knows."""
+        if isinstance(value, Known):
+            value = value.object
+        if isinstance(value, (TupleValue, ListValue)):
+            return [self.attribute(item) for item in value.items]
+        if isinstance(value, Dynamic):
+            if not value.is_scalar:
+                raise NotWritten(f"a {value.kind} as an attribute")
+            return value.native
+        if value is None or isinstance(value, (*SCALARS, str)):
+            return value
+        if isinstance(value, (list, tuple)):
+            return [self.attribute(item) for item in value]
+        name = dtype_name(value)
+        if name is None:
+            raise NotWritten(f"{value!r} as an attribute")
+        return name
+
+    # ------------------------------------------------------------------------------------------------------------- ops
+
+    def ops(self, name: str, operands: Sequence[Value], attributes: dict[str, Any]) -> list[Dynamic]:
+        """Every result of an op. Raises a FlexorError for what the op is sure to refuse."""
+        given = {key: self.attribute(value) for key, value in attributes.items()}
+        results = self.function.ops(name, [self.raw(v) for v in operands], {k: v for k, v in given.items() if v is not None})
+        return [self.wrap(native) for native in results]
+
+    def op(self, name: str, *operands: Value, **attributes: Any) -> Dynamic:
+        """The result of an op that has one."""
+        return self.ops(name, operands, attributes)[0]
+
+    def scalar(self, name: str, *operands: Value) -> Dynamic:
+        """Python arithmetic on numbers."""
+        made = self.wrap(self.function.scalar(name, [self.raw(v) for v in operands]))
+        return made if made.kind != "tensor" else Dynamic("number", made.native)
+
+    # ----------------------------------------------------------------------------------------------------------- lists
+
+    # A Dynamic of kind "list" has the kind of its elements in the place of a dtype; objects are in it by their handles.
+
+    def list_of(self, items: Sequence[Value], kind: str) -> Dynamic:
+        """A list of the run."""
+        return Dynamic("list", self.function.build_list([self._handle(v) for v in items]), None, kind)
+
+    def append(self, content: Dynamic, item: Value) -> Dynamic:
+        """The list with an element more."""
+        return Dynamic("list", self.function.append(content.native, self._handle(item)), None, content.dtype)
+
+    def _handle(self, value: Value) -> Any:
+        raw = value.native if isinstance(value, Dynamic) and value.kind == "object" else self.raw(value)
+        return raw if isinstance(value, Dynamic) else self.function.constant(raw)
+
+    def element(self, content: Dynamic, index: Value, element: tuple[str, str | None, int]) -> Dynamic:
+        """An element of a list whose elements are alike."""
+        kind, dtype, rank = element
+        native = self.function.get(content.native, self.raw(index), promise_text(kind, dtype, rank))
+        return Dynamic(kind, native, None, dtype, rank)
+
+    def set_element(self, content: Dynamic, index: Value, item: Value) -> Dynamic:
+        """The list with an element replaced."""
+        return Dynamic("list", self.function.set(content.native, self.raw(index), self._handle(item)), None, content.dtype)
+
+    def length(self, content: Dynamic) -> Dynamic:
+        """The length of a list."""
+        return self.wrap(self.function.length(content.native))
+
+    def item(self, tensor: Dynamic) -> Dynamic:
+        """The element of a one-element tensor."""
+        made = self.wrap(self.function.item(tensor.native))
+        if made.kind == "tensor":  # of a tensor whose dtype only the run knows
+            raise NotWritten("the item of a tensor of unknown dtype")
+        return made
+
+    def size(self, tensor: Dynamic, axis: int) -> Value:
+        """A size of a tensor."""
+        native = tensor.native.size(axis)
+        if not native.is_known():
+            return Dynamic("int", native)
+        text = str(native)
+        if text.lstrip("-").isdigit():
+            return Known(int(text))
+        # Symbols are read from the arguments; of an expression over them the tensor at hand is the shorter way.
+        return Dynamic("int", native, f"size {text}") if text.isidentifier() else self.wrap(self.function.size(tensor.native, axis))
+
+    def constant(self, value: Any) -> Dynamic:
+        """A number as a value of the program."""
+        kind = {bool: "bool", int: "int", float: "float"}[type(value)]
+        return Dynamic(kind, self.function.constant(value))
+
+    # --------------------------------------------------------------------------------------------------- foreign calls
+
+    def foreign(
+        self, hook: str, function: Callable[..., Any], operands: Sequence[Dynamic], result: str, promise: tuple[str, int] | None
+    ) -> Value:
+        """Calls `function` of Python in the run. `result`: "none", or a kind; `promise`: dtype and rank of the tensor it gives."""
+        self.hooks[hook] = function
+        text = promise_text(result, None, -1) if promise is None else promise_text("tensor", *promise)
+        native = self.function.call_foreign(hook, [v.native for v in operands], text)
+        if result == "none":
+            return Known(None)
+        return Dynamic("tensor", native, None, *promise) if promise is not None else Dynamic(result, native)
+
+    # ---------------------------------------------------------------------------------------------------------- blocks
+
+    def variable(self, number: int) -> Any:
+        """The number-th variable that blocks share."""
+        while len(self._variables) <= number:
+            self._variables.append(self.function.variable(f"s{len(self._variables)}"))
+        return self._variables[number]
+
+    def hand_over(self, values: Sequence[Dynamic]) -> None:
+        """Stores values where the next block takes them."""
+        for number, value in enumerate(values):
+            self.function.store(self.variable(number), value.native)
+
+    def take_over(self, values: Sequence[Dynamic]) -> list[Dynamic]:
+        """The values that the block before has handed over, as values of this block."""
+        taken = []
+        for number, value in enumerate(values):
+            like = value.native if value.kind == "tensor" else self._like.get(value.kind)
+            native = self.function.take(self.variable(number), like)
+            taken.append(Dynamic(value.kind, native, None, value.dtype, value.rank))
+        return taken
+
+
+SHORT_DTYPES = {
+    "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32", "int8": "i8",
+    "uint8": "u8", "bool": "bool",
+}  # fmt: skip
+_PYTHON_DTYPES = {float: "float64", int: "int64", bool: "bool"}
+
+
+def promise_text(kind: str, dtype: str | None, rank: int) -> str:
+    """The text form of the type of a Dynamic."""
+    if kind == "tensor" and dtype is not None and rank >= 0:
+        return f"{SHORT_DTYPES[dtype]}[{', '.join('?' * rank)}]"
+    return {"int": "int", "float": "float", "bool": "bool", "object": "int"}.get(kind, "any")
+
+
+def dtype_name(obj: Any) -> str | None:
+    """The framework name of a dtype of torch or NumPy (or a Python class that NumPy takes for one)."""
+    text = str(obj)
+    if text.startswith("torch.") and text[6:] in SHORT_DTYPES:
+        return text[6:]
+    if isinstance(obj, type) and obj in _PYTHON_DTYPES:
+        return _PYTHON_DTYPES[obj]
+    name = getattr(obj, "name", None) or getattr(obj, "__name__", None)
+    return name.rstrip("_") if isinstance(name, str) and name.rstrip("_") in SHORT_DTYPES else None
