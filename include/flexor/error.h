@@ -87,7 +87,14 @@ private:
     std::vector<Diagnostic> causes_;
 };
 
-// A value or the reason why there is none. Move-only when T is; asking the absent side aborts.
+namespace detail {
+// What asking for the absent side of an Expected ends in: a line on stderr, then abort.
+[[noreturn]] FLEXOR_API void no_value(const Diagnostic* why);
+[[noreturn]] FLEXOR_API void no_error();
+}  // namespace detail
+
+// A value or the reason why there is none. Move-only when T is. Asking for the absent side is an error of the program:
+// it aborts, with a line on stderr.
 template <typename T>
 class [[nodiscard]] Expected {
 public:
@@ -103,20 +110,30 @@ public:
     bool has_value() const { return state_.index() == 0; }
     explicit operator bool() const { return has_value(); }
 
-    T& value() & { return std::get<0>(state_); }
-    const T& value() const& { return std::get<0>(state_); }
-    T&& value() && { return std::get<0>(std::move(state_)); }
+    T& value() & { return require_value(), *std::get_if<0>(&state_); }
+    const T& value() const& { return require_value(), *std::get_if<0>(&state_); }
+    T&& value() && { return require_value(), std::move(*std::get_if<0>(&state_)); }
     T& operator*() & { return value(); }
     const T& operator*() const& { return value(); }
     T&& operator*() && { return std::move(*this).value(); }
     T* operator->() { return &value(); }
     const T* operator->() const { return &value(); }
 
-    const Diagnostic& error() const& { return *std::get<1>(state_); }
-    Diagnostic& error() & { return *std::get<1>(state_); }
-    Diagnostic&& error() && { return std::move(*std::get<1>(state_)); }
+    const Diagnostic& error() const& { return *require_error(); }
+    Diagnostic& error() & { return *require_error(); }
+    Diagnostic&& error() && { return std::move(*require_error()); }
 
 private:
+    void require_value() const {
+        if (has_value()) return;
+        const std::unique_ptr<Diagnostic>* why = std::get_if<1>(&state_);
+        detail::no_value(why == nullptr ? nullptr : why->get());
+    }
+    Diagnostic* require_error() const {
+        const std::unique_ptr<Diagnostic>* held = std::get_if<1>(&state_);
+        if (held == nullptr || *held == nullptr) detail::no_error();
+        return held->get();
+    }
     std::variant<T, std::unique_ptr<Diagnostic>> state_;
 };
 
@@ -129,11 +146,15 @@ public:
     bool has_value() const { return error_ == nullptr; }
     explicit operator bool() const { return has_value(); }
 
-    const Diagnostic& error() const& { return *error_; }
-    Diagnostic& error() & { return *error_; }
-    Diagnostic&& error() && { return std::move(*error_); }
+    const Diagnostic& error() const& { return *require_error(); }
+    Diagnostic& error() & { return *require_error(); }
+    Diagnostic&& error() && { return std::move(*require_error()); }
 
 private:
+    Diagnostic* require_error() const {
+        if (error_ == nullptr) detail::no_error();
+        return error_.get();
+    }
     std::unique_ptr<Diagnostic> error_;
 };
 

@@ -104,4 +104,14 @@ std::string Diagnostic::to_string() const {
     return out;
 }
 
+namespace detail {
+
+void no_value(const Diagnostic* why) {
+    FLEXOR_FATAL("the value of an Expected that holds " + (why == nullptr ? "nothing" : why->to_string()));
+}
+
+void no_error() { FLEXOR_FATAL("the error of an Expected that holds a value"); }
+
+}  // namespace detail
+
 }  // namespace flexor

@@ -80,6 +80,20 @@ TEST(Diagnostic, RowsHaveASentenceAndAHundredOfTheirOwn) {
     }
 }
 
+TEST(Expected, AbortsWhereTheAbsentSideIsAskedFor) {
+    Expected<int> refused = Diagnostic(DiagnosticId::kShapeMismatch).op("add");
+    EXPECT_DEATH(refused.value(), "holds E0301.*\n.*op add");
+    EXPECT_DEATH(*refused, "holds E0301");
+    EXPECT_DEATH(static_cast<void>(*std::move(refused)), "holds E0301");
+    Expected<std::string> text = std::string("text");
+    EXPECT_DEATH(text.error(), "holds a value");
+    EXPECT_DEATH(static_cast<void>(std::move(text).error()), "holds a value");
+    Status done;
+    EXPECT_DEATH(done.error(), "holds a value");
+    const Status& same = done;
+    EXPECT_DEATH(same.error(), "holds a value");
+}
+
 TEST(Check, AbortsWithTheCondition) { EXPECT_DEATH(FLEXOR_CHECK(1 + 1 == 3), "check failed: 1 \\+ 1 == 3"); }
 
 TEST(Hash, IsStableAndSameInPieces) {
