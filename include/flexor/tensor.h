@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "flexor/dtype.h"
+#include "flexor/error.h"
 #include "flexor/export.h"
 
 namespace flexor {
@@ -36,17 +37,22 @@ class FLEXOR_API Tensor {
 public:
     Tensor() = default;  // undefined tensor: defined() is false
 
-    // Uninitialised contiguous memory aligned to kTensorAlignment. Undefined tensor if memory is exhausted or the byte
-    // size overflows; sizes must be >= 0 and at most kMaxRank long.
+    // Uninitialised contiguous memory aligned to kTensorAlignment. There is none for a negative size (NegativeSize), for
+    // more than kMaxRank sizes (WrongRank), where the size in bytes does not fit in 64 bits (SizeOverflow) and where
+    // memory is exhausted (OutOfMemory): allocate() says which, empty() gives an undefined tensor.
+    static Expected<Tensor> allocate(DType dtype, std::span<const std::int64_t> sizes);
     static Tensor empty(DType dtype, std::span<const std::int64_t> sizes);
     static Tensor empty(DType dtype, std::initializer_list<std::int64_t> sizes);
 
     // A view of caller memory; `deleter` may be null (the caller keeps the memory alive). Strides in elements.
     static Tensor from_blob(void* data, DType dtype, std::span<const std::int64_t> sizes,
+    // Undefined tensor, and the deleter is not called, if a size is negative, if there are more than kMaxRank sizes, or
+    // another number of strides.
                             std::span<const std::int64_t> strides, void (*deleter)(void* context, void* data) = nullptr,
                             void* context = nullptr, Device device = {});
 
-    // A further view of this tensor's storage. `data` may lie anywhere; the caller vouches for the range.
+    // A further view of this tensor's storage. `data` may lie anywhere; the caller vouches for the range. Undefined
+    // tensor where from_blob gives one.
     Tensor view(void* data, DType dtype, std::span<const std::int64_t> sizes,
                 std::span<const std::int64_t> strides) const;
 
@@ -72,8 +78,10 @@ public:
     const Storage* storage() const { return impl_->storage; }
     std::int64_t numel() const;  // 1 for rank 0
     bool is_contiguous() const;  // row-major; size-1 dims ignored; zero-size counts as contiguous
-    Tensor contiguous() const;   // this, or a compact copy; undefined if memory is exhausted
-    Tensor clone() const;        // always a compact copy
+    // A compact copy in host memory; contiguous() is this tensor where it is compact already. Undefined if memory is
+    // exhausted, and of a tensor that lies on another device.
+    Tensor contiguous() const;
+    Tensor clone() const;
 
 private:
     struct Impl {

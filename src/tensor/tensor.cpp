@@ -6,8 +6,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string>
 
 #include "support/check.h"
+#include "support/diagnostic.h"
 
 namespace flexor {
 namespace {
@@ -192,35 +194,63 @@ void copy_compact(const Tensor& source, T* to) {
 
 }  // namespace
 
-Tensor Tensor::empty(DType dtype, std::span<const std::int64_t> sizes) {
-    FLEXOR_CHECK(sizes.size() <= static_cast<std::size_t>(kMaxRank));
+namespace {
+
+constexpr DiagnosticId kNoFault{};
+
+bool is_geometry(std::span<const std::int64_t> sizes, std::span<const std::int64_t> strides) {
+    return sizes.size() <= static_cast<std::size_t>(kMaxRank) && sizes.size() == strides.size() &&
+           std::ranges::all_of(sizes, [](std::int64_t size) { return size >= 0; });
+}
+
+// `fault` says why the tensor is undefined.
+Tensor allocate_compact(DType dtype, std::span<const std::int64_t> sizes, DiagnosticId& fault) {
+    if (sizes.size() > static_cast<std::size_t>(kMaxRank)) return fault = DiagnosticId::kWrongRank, Tensor();
+    for (const std::int64_t size : sizes) {
+        if (size < 0) return fault = DiagnosticId::kNegativeSize, Tensor();
+    }
     std::array<std::int64_t, kMaxRank> strides;
     std::int64_t numel = 0;
     std::int64_t bytes = 0;
-    for (const std::int64_t size : sizes) FLEXOR_CHECK(size >= 0);
-    if (!compact_strides(sizes, strides.data(), &numel)) return {};
-    if (__builtin_mul_overflow(numel, static_cast<std::int64_t>(dtype_size(dtype)), &bytes)) return {};
     std::int64_t rounded = 0;
     const auto alignment = static_cast<std::int64_t>(kTensorAlignment);
-    if (__builtin_add_overflow(std::max<std::int64_t>(bytes, 1), alignment - 1, &rounded)) return {};
+    if (!compact_strides(sizes, strides.data(), &numel) ||
+        __builtin_mul_overflow(numel, static_cast<std::int64_t>(dtype_size(dtype)), &bytes) ||
+        __builtin_add_overflow(std::max<std::int64_t>(bytes, 1), alignment - 1, &rounded)) {
+        return fault = DiagnosticId::kSizeOverflow, Tensor();
+    }
     // Aligned by hand: malloc keeps small blocks at the ready for each thread, aligned_alloc does not.
     void* block = std::malloc(static_cast<std::size_t>(rounded));
-    if (block == nullptr) return {};
+    if (block == nullptr) return fault = DiagnosticId::kOutOfMemory, Tensor();
     void* memory = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(block) + kTensorAlignment - 1) /
                                            kTensorAlignment * kTensorAlignment);
-    Tensor tensor = from_blob(memory, dtype, sizes, {strides.data(), sizes.size()}, free_memory, block);
-    tensor.impl_->storage->bytes = static_cast<std::size_t>(bytes);
-    return tensor;
+    return Tensor::from_blob(memory, dtype, sizes, {strides.data(), sizes.size()}, free_memory, block);
+}
+
+}  // namespace
+
+Tensor Tensor::empty(DType dtype, std::span<const std::int64_t> sizes) {
+    DiagnosticId fault = kNoFault;
+    return allocate_compact(dtype, sizes, fault);
 }
 
 Tensor Tensor::empty(DType dtype, std::initializer_list<std::int64_t> sizes) {
     return empty(dtype, std::span(sizes.begin(), sizes.size()));
 }
 
+Expected<Tensor> Tensor::allocate(DType dtype, std::span<const std::int64_t> sizes) {
+    DiagnosticId fault = kNoFault;
+    Tensor tensor = allocate_compact(dtype, sizes, fault);
+    if (tensor.defined()) return tensor;
+    std::string found(dtype_name(dtype));
+    for (std::size_t i = 0; i < sizes.size(); ++i) found += (i == 0 ? "[" : ", ") + std::to_string(sizes[i]);
+    return Diagnostic(fault).found(found + (sizes.empty() ? "[]" : "]"));
+}
+
 Tensor Tensor::from_blob(void* data, DType dtype, std::span<const std::int64_t> sizes,
                          std::span<const std::int64_t> strides, void (*deleter)(void* context, void* data),
                          void* context, Device device) {
-    FLEXOR_CHECK(sizes.size() <= static_cast<std::size_t>(kMaxRank) && sizes.size() == strides.size());
+    if (!is_geometry(sizes, strides)) return {};
     auto* storage =
         new (StorageBlocks::take()) Storage{data, extent_in_bytes(dtype, sizes, strides), deleter, context, 1};
     return make(storage, data, dtype, device, sizes, strides);
@@ -228,7 +258,7 @@ Tensor Tensor::from_blob(void* data, DType dtype, std::span<const std::int64_t> 
 
 Tensor Tensor::view(void* data, DType dtype, std::span<const std::int64_t> sizes,
                     std::span<const std::int64_t> strides) const {
-    FLEXOR_CHECK(defined() && sizes.size() <= static_cast<std::size_t>(kMaxRank) && sizes.size() == strides.size());
+    if (!defined() || !is_geometry(sizes, strides)) return {};
     retain(impl_->storage->references);
     return make(impl_->storage, data, dtype, impl_->device, sizes, strides);
 }
@@ -291,7 +321,7 @@ bool Tensor::is_contiguous() const {
 Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
 
 Tensor Tensor::clone() const {
-    FLEXOR_CHECK(device().kind == DeviceKind::kCpu);
+    if (device().kind != DeviceKind::kCpu) return {};
     Tensor copy = empty(dtype(), sizes());
     if (!copy.defined() || numel() == 0) return copy;
     switch (dtype_size(dtype())) {

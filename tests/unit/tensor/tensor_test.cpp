@@ -43,6 +43,36 @@ TEST(Tensor, SizesBeyondMemoryGiveAnUndefinedTensor) {
     EXPECT_FALSE(Tensor().defined());
 }
 
+TEST(Tensor, SizesThatNoTensorHasGetTheirNumber) {
+    const std::int64_t big = std::int64_t{1} << 40;
+    const auto refused = [](const Ints& sizes) {
+        EXPECT_FALSE(Tensor::empty(DType::kF32, sizes).defined());
+        return Tensor::allocate(DType::kF32, sizes).error();
+    };
+    EXPECT_EQ(refused({2, -1}).to_string(), "E0308 a dimension would be negative\n  found f32[2, -1]");
+    EXPECT_EQ(refused(Ints(kMaxRank + 1, 1)).code(), "E0302");
+    EXPECT_EQ(refused({big, big}).code(), "E0309");
+    EXPECT_EQ(Tensor::allocate(DType::kF32, Ints{2, 3})->numel(), 6);
+}
+
+TEST(Tensor, GeometryThatNoTensorHasGivesAnUndefinedOne) {
+    float data[4] = {0, 1, 2, 3};
+    int deleted = 0;
+    const auto count = [](void* calls, void*) { ++*static_cast<int*>(calls); };
+    const Ints deep(kMaxRank + 1, 1);
+    const Tensor t = Tensor::from_blob(data, DType::kF32, Ints{4}, Ints{1});
+    const std::vector<std::pair<Ints, Ints>> wrong = {{{-1}, {1}}, {{4}, {}}, {deep, deep}};
+    for (const auto& [sizes, strides] : wrong) {
+        EXPECT_FALSE(Tensor::from_blob(data, DType::kF32, sizes, strides, count, &deleted).defined());
+        EXPECT_FALSE(t.view(data, DType::kF32, sizes, strides).defined());
+    }
+    EXPECT_FALSE(Tensor().view(data, DType::kF32, Ints{4}, Ints{1}).defined());
+    EXPECT_EQ(deleted, 0);
+    const Tensor elsewhere =
+        Tensor::from_blob(data, DType::kF32, Ints{4}, Ints{1}, nullptr, nullptr, {DeviceKind::kCuda, 0});
+    EXPECT_FALSE(elsewhere.clone().defined());
+}
+
 TEST(Tensor, DeleterRunsOnceWithTheLastView) {
     int deleted = 0;
     float data[6] = {0, 1, 2, 3, 4, 5};
