@@ -172,6 +172,8 @@ public:
               Where where = Where::current());
     // By the text form of a type: "f32[B, FROZEN S, 768]?", "any[...]", "int", "any". New symbols are declared.
     Var input(std::string name, std::string_view type, Where where = Where::current());
+    // Refuses what no declaration takes as a size: an integer of another Builder, or one that only the run knows.
+    void require_size(const SymbolicInt& size, Where where = Where::current());
     Var weight(std::string_view name, Where where = Where::current());
     Var constant(const Operand& value, Where where = Where::current());
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from flexor import _flexor
 from flexor._module import Module
-from flexor.errors import NotSupported
+from flexor.errors import NotSupported, from_diagnostic
 
 Symbol = _flexor.SymbolicInt
 Dim = Any  # int, str (a symbol's name), Symbol, or None (a size of its own)
@@ -277,6 +277,9 @@ class FunctionBuilder:
         self._builder._locate()
         kind = dtype
         if shape is not None:
+            for size in shape:
+                if isinstance(size, Symbol):
+                    self._native.require_size(size)
             kind = f"{_text_dtype(dtype)}[{', '.join('?' if d is None else str(d) for d in shape)}]" + ("?" if optional else "")
         value = Var(self, self._native.input(name, kind))
         self.inputs.append(value)
@@ -300,13 +303,16 @@ class FunctionBuilder:
 
     def _lift(self, operand: Any) -> Any:
         if isinstance(operand, Weight):
-            return self._native.weight(operand.name)
+            return self.weight(operand)._native
         if isinstance(operand, (list, tuple)):
             return [self._lift(item) for item in operand]
         return _raw(operand)
 
     def weight(self, weight: Weight) -> Var:
         """A Module weight as a value of this function."""
+        if weight._builder is not self._builder:
+            found = f"E0112 nothing of this name is declared\n  found weight {weight.name!r} of another Builder"
+            raise from_diagnostic("E0112", "UnknownName", found)
         return Var(self, self._native.weight(weight.name))
 
     def constant(self, value: Any) -> Var:
@@ -419,9 +425,10 @@ class FunctionBuilder:
 class Weight:
     """A constant tensor of a Module, usable as an operand in any of its functions."""
 
-    __slots__ = ("dtype", "name", "shape")
+    __slots__ = ("_builder", "dtype", "name", "shape")
 
-    def __init__(self, name: str, dtype: str, shape: tuple[int, ...]) -> None:
+    def __init__(self, builder: Builder, name: str, dtype: str, shape: tuple[int, ...]) -> None:
+        self._builder = builder
         self.name = name
         self.dtype = dtype
         self.shape = shape
@@ -483,7 +490,7 @@ class Builder:
             array = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
             dtype, data, shape = str(array.dtype), array.ctypes.data, array.shape
         self._native.weight(name, array, data, dtype, list(shape))
-        return Weight(name, dtype, shape)
+        return Weight(self, name, dtype, shape)
 
     def function(self, name: str, inputs: Sequence[tuple[Any, ...]] = ()) -> FunctionBuilder:
         """Begins a function; "main" is the entry. `inputs` are (name, dtype, shape) or (name, type)."""

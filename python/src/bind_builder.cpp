@@ -148,6 +148,11 @@ void bind_builder(nb::module_& m) {
              [](NativeFunction& f, const std::string& name, const std::string& type) {
                  return checked(*f.builder, f.function.input(name, std::string_view(type)));
              })
+        .def("require_size",
+             [](NativeFunction& f, const SymbolicInt& size) {
+                 f.function.require_size(size);
+                 checked(*f.builder, 0);
+             })
         .def("weight",
              [](NativeFunction& f, const std::string& name) { return checked(*f.builder, f.function.weight(name)); })
         .def(

@@ -37,13 +37,31 @@ const StaticType* type_of(const Var& var) {
     return &BuilderAccess::state(var)->values[BuilderAccess::id(var)].type;
 }
 
+// A handle that was made from no value; whatever takes it refuses it.
+bool is_empty(const SymbolicInt& integer) {
+    const auto* const impl = BuilderAccess::impl(integer);
+    return impl != nullptr && impl->module == nullptr && !impl->value.valid();
+}
+
 // An operation on two integers: on expressions where both are known, else written into the program.
 SymbolicInt combine(const SymbolicInt& a, const SymbolicInt& b, Dim (*known)(const Dim&, const Dim&),
                     ScalarOperator op) {
+    if (is_empty(a) || is_empty(b)) return is_empty(a) ? a : b;
     const std::optional<Dim> left = BuilderAccess::dim(a);
     const std::optional<Dim> right = BuilderAccess::dim(b);
     const auto* const some = a.is_constant() ? BuilderAccess::impl(b) : BuilderAccess::impl(a);
-    if (left && right) return BuilderAccess::known(some == nullptr ? nullptr : some->module, known(*left, *right));
+    if (left && right) {
+        if (!a.is_constant() && !b.is_constant() && BuilderAccess::impl(b)->module != some->module) {
+            // Neither Builder has both integers.
+            const auto here = std::source_location::current();
+            for (const auto& [own, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+                bytecode::ModuleState& module = *BuilderAccess::impl(*own)->module;
+                module.fail(bytecode::of_another_builder(*other), Scribe::line_of(module, here));
+            }
+            return a;
+        }
+        return BuilderAccess::known(some == nullptr ? nullptr : some->module, known(*left, *right));
+    }
     const Var& run_time = left ? BuilderAccess::impl(b)->value : BuilderAccess::impl(a)->value;
     Scribe scribe(BuilderAccess::state(run_time), std::source_location::current());
     const std::vector<ValueId> operands = {scribe.value(a), scribe.value(b)};
@@ -133,7 +151,7 @@ bool SymbolicInt::is_known() const { return BuilderAccess::dim(*this).has_value(
 
 std::string SymbolicInt::to_string() const {
     if (impl_ == nullptr) return std::to_string(constant_);
-    return impl_->value.valid() ? "?" : impl_->module->spell(impl_->dim);
+    return impl_->module == nullptr ? "?" : impl_->module->spell(impl_->dim);
 }
 
 SymbolicInt operator+(const SymbolicInt& a, const SymbolicInt& b) {
@@ -180,15 +198,13 @@ Var FunctionBuilder::input(std::string name, DType dtype, std::vector<InputDim> 
     param.dtype = dtype;
     param.optional = optional;
     for (const InputDim& dim : dims) {
-        const std::optional<Dim> size = BuilderAccess::dim(dim.size);
-        if (!size || (size->is_constant() && size->constant() < 0) || param.dims.size() == kMaxRank) {
-            scribe.fail(Diagnostic(DiagnosticId::kBadOperand)
-                            .operand(param.name)
-                            .found("the size " + dim.size.to_string())
-                            .expected("a constant or an expression over symbols, and a rank of at most 12"));
-            continue;
+        std::optional<Dim> size = scribe.declared_size(dim.size);
+        if (size && param.dims.size() == kMaxRank) {
+            scribe.fail(Diagnostic(DiagnosticId::kBadOperand).operand(param.name).expected("a rank of at most 12"));
+            size.reset();
         }
-        param.dims.push_back(*size);
+        if (!size) continue;
+        param.dims.push_back(*std::move(size));
         param.frozen.push_back(dim.is_frozen);
     }
     return add_input(scribe, std::move(param));
@@ -199,6 +215,10 @@ Var FunctionBuilder::input(std::string name, std::string_view type, Where where)
     ParamDecl param = scribe.parsed_type(type, Scribe::NewSizes::kDeclared, name);
     param.name = std::move(name);
     return add_input(scribe, std::move(param));
+}
+
+void FunctionBuilder::require_size(const SymbolicInt& size, Where where) {
+    static_cast<void>(Scribe(state_, where).declared_size(size));
 }
 
 Var FunctionBuilder::weight(std::string_view name, Where where) {

@@ -45,6 +45,9 @@ struct BuilderAccess {
     static std::optional<types::Dim> dim(const SymbolicInt& value);  // nothing: only the run knows
 };
 
+// The refusal of an integer that another Builder made.
+Diagnostic of_another_builder(const SymbolicInt& integer);
+
 // Writes statements into a function; one object per call of the public surface. `line` is the user's.
 class Scribe {
 public:
@@ -63,6 +66,9 @@ public:
     ValueId constant(Constant constant);
     // A value of this function, in scope; refuses others and gives none in their place.
     ValueId value(const Var& var);
+    std::optional<types::Dim> dim(const SymbolicInt& integer);
+    // A size that a declaration takes; refuses others.
+    std::optional<types::Dim> declared_size(const SymbolicInt& size);
     ValueId value(const SymbolicInt& integer);
     ValueId value(const Operand& operand);
     ValueId value(const types::Dim& dim);

@@ -11,6 +11,12 @@ namespace flexor::bytecode {
 using Kind = StaticType::Kind;
 using types::Dim;
 
+namespace {
+
+constexpr const char* kNoValue = "a handle without value";
+
+}  // namespace
+
 SymbolicInt BuilderAccess::known(std::shared_ptr<ModuleState> module, Dim dim) {
     if (dim.is_constant()) return SymbolicInt(dim.constant());
     SymbolicInt out;
@@ -22,6 +28,12 @@ std::optional<Dim> BuilderAccess::dim(const SymbolicInt& value) {
     if (value.impl_ == nullptr) return Dim(value.constant_);
     if (value.impl_->value.valid()) return std::nullopt;
     return value.impl_->dim;
+}
+
+Diagnostic of_another_builder(const SymbolicInt& integer) {
+    return Diagnostic(DiagnosticId::kUnknownName)
+        .found("the integer " + integer.to_string() + " of another Builder")
+        .expected("an integer of this Builder");
 }
 
 Line Scribe::line_of(const ModuleState& module, const std::source_location& where) {
@@ -57,8 +69,10 @@ ValueId Scribe::constant(Constant constant) {
 ValueId Scribe::value(const Var& var) {
     if (BuilderAccess::state(var) != function_) {
         fail(Diagnostic(DiagnosticId::kUndefinedLocal)
-                 .found(var.valid() ? "a value of function '" + BuilderAccess::state(var)->name + "'"
-                                    : "a handle without value")
+                 .found(!var.valid()
+                            ? kNoValue
+                            : "a value of function '" + BuilderAccess::state(var)->name +
+                                  (BuilderAccess::state(var)->module.lock() == module_ ? "'" : "' of another Builder"))
                  .expected("a value of function '" + function_->name + "'"));
         return constant(None{});
     }
@@ -74,9 +88,34 @@ ValueId Scribe::value(const Var& var) {
     return constant(None{});
 }
 
+// Nothing: only the run knows the integer. An integer that this Builder does not have is refused, and gives 0.
+std::optional<Dim> Scribe::dim(const SymbolicInt& integer) {
+    const auto* const impl = BuilderAccess::impl(integer);
+    if (impl == nullptr) return Dim(integer.constant());
+    if (impl->value.valid()) return std::nullopt;
+    if (impl->module == module_) return impl->dim;
+    fail(impl->module == nullptr ? Diagnostic(DiagnosticId::kUndefinedLocal).found(kNoValue)
+                                 : of_another_builder(integer));
+    return Dim(0);
+}
+
+std::optional<Dim> Scribe::declared_size(const SymbolicInt& size) {
+    std::optional<Dim> known = dim(size);
+    if (known && !(known->is_constant() && known->constant() < 0)) return known;
+    fail(Diagnostic(DiagnosticId::kBadOperand)
+             .found("the size " + size.to_string())
+             .expected("a constant or an expression over symbols"));
+    return std::nullopt;
+}
+
 ValueId Scribe::value(const SymbolicInt& integer) {
-    const std::optional<Dim> dim = BuilderAccess::dim(integer);
-    return dim ? value(*dim) : value(BuilderAccess::impl(integer)->value);
+    const std::optional<Dim> known = dim(integer);
+    return known ? value(*known) : value(BuilderAccess::impl(integer)->value);
+}
+
+ValueId Scribe::arithmetic(ScalarOperator op, ValueId a, ValueId b) {
+    const StaticType both[] = {type(a), type(b)};
+    return simple(Opcode::kScalar, {a, b}, infer_scalar(op, both), static_cast<std::int32_t>(op));
 }
 
 // Writes the expression; symbols are read from the argument that has them as a size.
@@ -237,13 +276,13 @@ std::optional<types::AttrValue> Scribe::attribute(const Attribute& attribute, st
         types::AttrValue operator()(DType v) const { return v; }
         types::AttrValue operator()(const Var& v) const { return from_stack(scribe.value(v)); }
         types::AttrValue operator()(const SymbolicInt& v) const {
-            if (std::optional<Dim> dim = BuilderAccess::dim(v)) return *dim;
+            if (std::optional<Dim> dim = scribe.dim(v)) return *dim;
             return from_stack(scribe.value(v));
         }
         types::AttrValue operator()(const std::vector<SymbolicInt>& list) const {
             types::DimList dims;
             for (const SymbolicInt& item : list) {
-                if (std::optional<Dim> dim = BuilderAccess::dim(item)) dims.push_back(*dim);
+                if (std::optional<Dim> dim = scribe.dim(item)) dims.push_back(*dim);
             }
             if (dims.size() == list.size()) return dims;
             std::vector<ValueId> items;

@@ -93,3 +93,42 @@ def test_weights_of_torch_are_taken_as_they_read():
     f = b.function("main")
     f.output(f.weight(b.weight("v", negated)))
     assert flexor.Session().run(b.build()).tolist() == [-2.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda f, theirs: f.input("y", "float32", [theirs]),
+        lambda f, theirs: f.expand(f.inputs[0], shape=[theirs, 4]),
+        lambda f, theirs: f.inputs[0] + theirs,
+        lambda f, theirs: f.inputs[0] * (f.inputs[0].shape[0] + theirs),
+    ],
+    ids=["a declared size", "a list of sizes", "an operand", "beside a symbol"],
+)
+def test_a_symbol_of_another_builder_is_refused(use):
+    other = flexor.Builder()
+    for name in "ABC":
+        theirs = other.symbol(name)
+    f = flexor.Builder().function("main", inputs=[("x", "float32", ["N", 4])])
+    with pytest.raises(flexor.ModuleError, match="E0112.*\n.*\n.*C of another Builder"):
+        use(f, theirs)
+
+
+def test_a_weight_of_another_builder_is_refused():
+    theirs = flexor.Builder().weight("w", np.zeros(4, np.float32))
+    b = flexor.Builder()
+    b.weight("w", np.ones(4, np.float32))
+    f = b.function("main", inputs=[("x", "float32", ["N", 4])])
+    with pytest.raises(flexor.ModuleError, match="E0112"):
+        f.inputs[0] + theirs
+    with pytest.raises(flexor.ModuleError, match="E0112"):
+        f.weight(theirs)
+
+
+def test_a_size_that_only_the_run_knows_declares_nothing():
+    b = flexor.Builder()
+    f = b.function("main", inputs=[("x", "f32[...]")])
+    size = f.inputs[0].type  # "?": of any rank
+    assert size == "?"
+    with pytest.raises(flexor.ModuleError, match="E0117"):
+        f.input("y", "float32", [f._native.input("z", "f32[...]").size(0)])

@@ -303,6 +303,53 @@ TEST(Builder, SharesWeightsWithoutCopy) {
     Tensor w = Tensor::empty(DType::kF32, {2, 2});
     std::fill_n(w.data_as<float>(), 4, 0.5F);
     b.weight("layer.0.w", w);
+// What one Builder made means nothing in another, whatever place it has there.
+TEST(Builder, RefusesWhatAnotherBuilderMade) {
+    const auto refused = [](const std::function<void(FunctionBuilder&, const Var&, const SymbolicInt&)>& use) {
+        Builder other;
+        static_cast<void>(other.symbol("A"));
+        static_cast<void>(other.symbol("B"));
+        const SymbolicInt theirs = other.symbol("C");
+        Builder b;
+        FunctionBuilder f = b.function("main");
+        const Var x = f.input("x", "f32[N, 4]");
+        use(f, x, theirs);
+        if (b.error() == nullptr) return std::string("none");
+        EXPECT_FALSE(b.build().has_value());
+        return b.error()->code() + " " + b.error()->found();
+    };
+    const std::string code = "E0112 the integer C of another Builder";
+    EXPECT_EQ(refused([](auto& f, auto&, auto& c) { f.input("y", DType::kF32, {c}); }), code);
+    EXPECT_EQ(refused([](auto& f, auto& x, auto& c) { f.op("expand", {x}, {{"shape", {2, c, 4}}}); }), code);
+    EXPECT_EQ(refused([](auto& f, auto& x, auto& c) { f.op("softmax", {x}, {{"axis", c}}); }), code);
+    EXPECT_EQ(refused([](auto& f, auto& x, auto& c) { f.op("add", {x, c}); }), code);
+    EXPECT_EQ(refused([](auto& f, auto&, auto& c) { f.scalar("add", {c, 1}); }), code);
+    EXPECT_EQ(refused([](auto&, auto& x, auto& c) { static_cast<void>(x.size(0) + c); }), code);
+    EXPECT_EQ(refused([](auto&, auto& x, auto& c) { static_cast<void>(c * x.size(0)); }), code);
+    EXPECT_EQ(refused([](auto& f, auto& x, auto& c) {
+                  static_cast<void>(SymbolicInt(f.scalar("to_int", {f.item(f.op("reduce_sum", {x}))})) - c);
+              }),
+              code);
+    EXPECT_EQ(refused([](auto& f, auto& x, auto&) { f.op("add", {x, SymbolicInt(Var()) + 1}); }),
+              "E0107 a handle without value");
+    EXPECT_EQ(SymbolicInt(Var()).to_string(), "?");
+    EXPECT_EQ(refused([](auto& f, auto&, auto&) {
+                  Builder third;
+                  f.op("relu", {third.function("main").input("x", "f32[N]")});
+              }),
+              "E0107 a value of function 'main' of another Builder");
+}
+
+TEST(Builder, RefusesSizesThatOnlyTheRunKnowsInDeclarations) {
+    Builder b;
+    FunctionBuilder f = b.function("main");
+    f.require_size(b.symbol("S") * 2 + 1);
+    EXPECT_EQ(b.error(), nullptr);
+    f.require_size(f.input("x", "f32[...]").size(0));
+    ASSERT_NE(b.error(), nullptr);
+    EXPECT_EQ(b.error()->code(), "E0117");
+}
+
     FunctionBuilder f = b.function("main");
     const Var x = f.input("x", "f32[N, 2]");
     f.output("out", f.op("matmul", {x, f.weight("layer.0.w")}));
