@@ -336,6 +336,7 @@ void evaluate_attention(const Kernel& kernel, EvalArgs& args) {
                 products.push_back(apply(ScalarOp::kMul, scores[s], load(a.v, {b, kv_head, seen[s], d})));
             }
             ScalarValue out;
+            if (sees_nothing && a.fully_masked == FullyMasked::kNan) out.f = std::nan("");
             if (!sees_nothing) out = apply(ScalarOp::kDiv, sum(products), total);
             const std::int64_t index[] = {b, h, i, d};
             store_scalar(args.buffers[a.out.buffer], a.dtype, place(a.out.offset, a.out.strides, index, args),

@@ -241,6 +241,7 @@ private:
         add(a.lengths.has_value());
         if (a.lengths) add(*a.lengths);
         add(a.scale);
+        add(a.fully_masked);
         add(a.dtype);
     }
 

@@ -152,8 +152,11 @@ struct Contraction {
 };
 
 // kCausal: key j exists for query i if j <= i. kAdditive: added to the scaled score. kBoolean: -inf is added where
-// false (so that NaN stays NaN). A query whose scores are all -inf, or that has no key, gives 0.
+// false (so that NaN stays NaN).
 enum class MaskKind : std::uint8_t { kNone, kCausal, kBoolean, kAdditive };
+
+// What a query gives whose scores are all -inf, or that has no key.
+enum class FullyMasked : std::uint8_t { kZero, kNan };
 
 // out[b,h,i,:] = softmax(scale * q[b,h,i,:] . k[b,h/group,j,:] + mask) v ; dims q [B,H,Sq,D], k [B,Hk,Sk,D], v
 // [B,Hk,Sk,Dv], all with strides per dim.
@@ -170,6 +173,7 @@ struct Attention {
     std::optional<StridedOperand> mask;     // 4 strides [B,H,Sq,Sk], 0 broadcasts
     std::optional<StridedOperand> lengths;  // i64[B] stride: keys at and after the length do not exist
     NodeId scale = kNoNode;  // node of the body (kConst or kParam), f32 or f64; kNoNode: 1 / sqrt(head_dim)
+    FullyMasked fully_masked = FullyMasked::kZero;
     DType dtype;
     friend bool operator==(const Attention&, const Attention&) = default;
 };

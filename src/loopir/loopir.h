@@ -32,7 +32,7 @@ namespace flexor::loopir {
 //     epilogue parallel [p4, p0, p1] row [] ...
 // attention is
 //   attention f32 batch p0 heads p1 kv_heads p2 q_len p3 kv_len p4 head_dim p5 value_dim p6 scale v0
-//     q %0 [..4] k %1 [..4] v %2 [..4] out %3 [..4] mask boolean %4 [..4] lengths %5 [1]
+//     q %0 [..4] k %1 [..4] v %2 [..4] out %3 [..4] mask boolean %4 [..4] lengths %5 [1] fully_masked nan
 //     v0 = param p7 : f32
 // and `extern sort` names an implementation.
 std::string print(const Kernel& kernel);

@@ -449,6 +449,10 @@ private:
         }
         if (!failed_ && peek() == "%") out.mask = strided();
         if (accept("lengths")) out.lengths = strided();
+        if (accept("fully_masked")) {
+            expect("nan");
+            out.fully_masked = FullyMasked::kNan;
+        }
         return out;
     }
 

@@ -149,6 +149,7 @@ std::string text(const Attention& a, const Body& body) {
     if (a.mask) out += " " + place(a.mask->buffer, a.mask->offset, a.mask->strides);
     out += "\n";
     if (a.lengths) operand("lengths", *a.lengths);
+    if (a.fully_masked == FullyMasked::kNan) out += "  fully_masked nan\n";
     return out + lines(body, "  ");
 }
 

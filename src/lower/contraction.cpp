@@ -182,8 +182,6 @@ Expected<void> build_attention(KernelBuilder& builder, const Program& program, c
     const types::TensorType& v = type(inst.operands[2]);
     const types::TensorType& out = type(inst.results[0]);
     if (k.dtype != q.dtype || v.dtype != q.dtype || !is_floating(q.dtype)) return refuse("attention of these dtypes");
-    // The kernel gives 0 for a query without keys.
-    if (inst.attrs.text("fully_masked") == "nan") return refuse("attention whose queries without keys give NaN");
 
     builder.kernel.kind = loopir::KernelKind::kAttention;
     builder.kernel.attention.emplace();
@@ -210,6 +208,7 @@ Expected<void> build_attention(KernelBuilder& builder, const Program& program, c
     attention.v = operand(inst.operands[2], false);
     attention.out = operand(inst.results[0], true);
     attention.dtype = q.dtype;
+    if (inst.attrs.text("fully_masked") == "nan") attention.fully_masked = loopir::FullyMasked::kNan;
     if (out.dtype != q.dtype) return refuse("attention of these dtypes");
     if (inst.attrs.find("is_causal") != nullptr && inst.attrs.flag("is_causal"))
         attention.mask_kind = loopir::MaskKind::kCausal;

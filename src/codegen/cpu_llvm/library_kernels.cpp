@@ -242,6 +242,7 @@ runtime::AttentionCall AttentionKernel::call(const std::int64_t* params, void* c
         call.lengths = static_cast<const std::int64_t*>(address(*a.lengths));
         call.lengths_stride = number(a.lengths->strides[0], params);
     }
+    if (a.fully_masked == loopir::FullyMasked::kNan) call.fully_masked = runtime::FullyMasked::kNan;
     return call;
 }
 

@@ -253,6 +253,16 @@ attention f32 batch p0 heads p1 kv_heads p2 q_len p3 kv_len p4 head_dim p5 value
     launch(unscaled_handle, pointers(again), params);
     launch(handle, pointers(scaled), params);
     for (size_t i = 0; i < 480; ++i) ASSERT_NEAR(again[3].value(i), scaled[3].value(i), 1e-6);
+
+    // Without keys: zeros, or NaN by choice.
+    lengths[1] = 0;
+    std::memcpy(scaled[5].bytes.data(), lengths, sizeof lengths);
+    launch(handle, pointers(scaled), params);
+    for (size_t i = 240; i < 480; ++i) ASSERT_EQ(scaled[3].value(i), 0);
+    Kernel nan = kernel;
+    nan.attention->fully_masked = loopir::FullyMasked::kNan;
+    launch(compiled(nan), pointers(scaled), params);
+    for (size_t i = 0; i < 480; ++i) ASSERT_EQ(std::isnan(scaled[3].value(i)), i >= 240);
 }
 
 TEST(LibraryKernels, RefusesWhatTheTilesCannotDo) {

@@ -328,6 +328,8 @@ TEST(Evaluate, Attention) {
     for (const auto kind : {MaskKind::kNone, MaskKind::kCausal, MaskKind::kBoolean, MaskKind::kAdditive}) {
         Kernel kernel = verified(testing::kAttention);
         kernel.attention->mask_kind = kind;
+        const bool nan = kind == MaskKind::kBoolean;
+        if (nan) kernel.attention->fully_masked = FullyMasked::kNan;
         const bool has_mask = kind == MaskKind::kBoolean || kind == MaskKind::kAdditive;
         if (!has_mask) kernel.attention->mask.reset();
         kernel.buffers[4].read = has_mask;
@@ -359,7 +361,11 @@ TEST(Evaluate, Attention) {
                     }
                     for (int d = 0; d < kValue; ++d) {
                         const double found = out[static_cast<std::size_t>(b * 12 + h * 6 + i * 2 + d)];
-                        EXPECT_NEAR(found, total == 0 ? 0 : expected[d] / total, 1e-5);
+                        if (total == 0 && nan) {
+                            EXPECT_TRUE(std::isnan(found));
+                        } else {
+                            EXPECT_NEAR(found, total == 0 ? 0 : expected[d] / total, 1e-5);
+                        }
                     }
                 }
             }

@@ -101,6 +101,10 @@ TEST(Kernel, IdentityIgnoresNamesOnly) {
     causal.attention->mask_kind = MaskKind::kCausal;
     EXPECT_FALSE(structurally_equal(attention, causal));
     EXPECT_NE(structural_hash(attention), structural_hash(causal));
+    Kernel nan = attention;
+    nan.attention->fully_masked = FullyMasked::kNan;
+    EXPECT_FALSE(structurally_equal(attention, nan));
+    EXPECT_NE(structural_hash(attention), structural_hash(nan));
 }
 
 }  // namespace

@@ -26,6 +26,10 @@ TEST(LoopIrText, PrintsWhatIsWritten) {
     EXPECT_EQ("\n" + print(kernel_from(testing::kSoftmax)), testing::kSoftmax);
     EXPECT_EQ("\n" + print(kernel_from(testing::kGather)), testing::kGather);
     EXPECT_EQ("\n" + print(kernel_from(testing::kAttention)), testing::kAttention);
+    Kernel nan = kernel_from(testing::kAttention);
+    nan.attention->fully_masked = FullyMasked::kNan;
+    EXPECT_NE(print(nan), print(kernel_from(testing::kAttention)));
+    EXPECT_TRUE(structurally_equal(kernel_from(print(nan)), nan));
 }
 
 TEST(LoopIrText, Literals) {
