@@ -317,6 +317,12 @@ Expected<void> reference_bag_offsets(ReferenceContext& c) {
         if (begin < 0 || begin > end || end > ids.size(0)) return bad_index(begin, ids.size(0));
     }
     return reference_bags(c, c.inputs[2], [&](I bag) {
+        if (bag == 0 && begin != 0) {
+            return Diagnostic(DiagnosticId::kElementIndexOutOfRange)
+                .operand("offsets")
+                .found("offsets[0] = " + std::to_string(begin))
+                .expected("0: the first bag begins with the first id");
+        }
         const I begin = load_int(offsets, bag * offsets.stride(0));
         const I end = bag + 1 < bags ? load_int(offsets, (bag + 1) * offsets.stride(0)) : ids.size(0);
         std::vector<I> rows;
@@ -443,7 +449,8 @@ std::vector<OpDef> indexing_ops() {
            bag_dtype, bag_shape, reference_bag, CompositeLower(lower_bag), {floats, bag_samples},
            {"torch.nn.functional.embedding_bag", "", ""});
     add_op(ops, "embedding_bag_offsets",
-           "The sum, mean or maximum of table rows over the bags that offsets cut ids into; an empty bag gives 0.",
+           "The sum, mean or maximum of table rows over the bags that offsets, from 0 on, cut ids into; an empty bag "
+           "gives 0.",
            keep<OperandSpec>({{"ids", tensor}, {"offsets", tensor}, {"table", tensor}}), keep<AttrSpec>({mode, wrap}),
            keep<Constraint>({{"ids and offsets have rank 1, table rank 2", DiagnosticId::kWrongRank}, known}),
            bag_dtype, offsets_shape, reference_bag_offsets, ExternLower{"embedding_bag_offsets"},

@@ -54,7 +54,8 @@ bool run(const StridedMatrix& ids, const StridedMatrix& offsets, const StridedMa
         for (std::int64_t bag = first; bag < last; ++bag) {
             const std::int64_t begin = integer(offsets, bag);
             const std::int64_t end = bag + 1 < bags ? integer(offsets, bag + 1) : ids.sizes[0];
-            if (begin < 0 || begin > end || end > ids.sizes[0]) return valid.store(false, std::memory_order_relaxed);
+            const bool cuts = begin >= 0 && begin <= end && end <= ids.sizes[0] && (bag > 0 || begin == 0);
+            if (!cuts) return valid.store(false, std::memory_order_relaxed);
             std::fill(sum.begin(), sum.end(), typename T::Sum{0});
             for (std::int64_t i = begin; i < end; ++i) {
                 std::int64_t id = integer(ids, i);

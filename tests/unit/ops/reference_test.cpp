@@ -202,6 +202,8 @@ TEST(Reference, Indexing) {
     expect_values(call("embedding_bag", {ids, table}, {{"mode", "max"}}), {20, 21, 10, 11});
     expect_values(call("embedding_bag_offsets", {i64({3}, {0, 2, 1}), i64({3}, {0, 2, 2}), table}, {{"mode", "sum"}}),
                   {20, 22, 0, 0, 10, 11});
+    EXPECT_EQ(refusal("embedding_bag_offsets", {i64({2}, {0, 1}), i64({1}, {1}), table}),
+              DiagnosticId::kElementIndexOutOfRange);
     EXPECT_EQ(refusal("embedding_bag_offsets", {i64({1}, {0}), i64({1}, {2}), table}),
               DiagnosticId::kElementIndexOutOfRange);
     expect_values(call("tril", {f32({2, 2}, {1, 2, 3, 4})}), {1, 0, 3, 4});
