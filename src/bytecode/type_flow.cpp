@@ -68,7 +68,13 @@ StaticType list_of(std::vector<StaticType> items) {
 // Join of what two paths know.
 bool merge(StaticType& into, const StaticType& from) {
     if (into == from || into.kind == Kind::kUnknown) return false;
-    into = {};
+    StaticType joined;
+    if (into.kind == from.kind && into.is_scalar()) {
+        joined = StaticType::of(into.kind);
+        joined.read = into.read || from.read;
+        if (into == joined) return false;
+    }
+    into = std::move(joined);
     return true;
 }
 
@@ -98,7 +104,7 @@ public:
         return frame.results && steps_ <= kMaxSteps ? *frame.results : unknown;
     }
 
-    std::optional<std::int32_t> frozen_on_data() const { return frozen_on_data_; }
+    const std::optional<FrozenOnData>& frozen_on_data() const { return frozen_on_data_; }
 
 private:
     struct State {
@@ -221,15 +227,24 @@ private:
             case Opcode::kItem:
                 if (popped[0].kind == Kind::kTensor) {
                     const DType dtype = popped[0].tensor.dtype;
-                    pushed = {StaticType::of(dtype == DType::kBool ? Kind::kBool
-                                             : is_integer(dtype)   ? Kind::kInt
-                                                                   : Kind::kFloat)};
+                    if (dtype == DType::kBool) pushed = {StaticType::of(Kind::kBool)};
+                    if (is_integer(dtype)) pushed = {read_integer()};
+                    if (is_floating(dtype)) pushed = {StaticType::of(Kind::kFloat)}, pushed[0].read = true;
+                } else if (popped[0].is_scalar()) {
+                    pushed = std::move(popped);
                 }
                 break;
-            case Opcode::kScalar: pushed = {infer_scalar(static_cast<ScalarOperator>(instruction.a), popped)}; break;
+            case Opcode::kScalar: {
+                pushed = {infer_scalar(static_cast<ScalarOperator>(instruction.a), popped)};
+                const bool read = std::ranges::any_of(popped, [&](const StaticType& type) { return is_read(type); });
+                if (read && pushed[0].kind == Kind::kInt && !pushed[0].value) pushed = {read_integer()};
+                pushed[0].read = read && pushed[0].kind == Kind::kFloat;
+                break;
+            }
             case Opcode::kFrozen: {
                 const Dim* dim = axis_of(popped[0], instruction.a);
-                if (dim != nullptr && made_by_data(*dim, module_) && frame.depth == 0) frozen_on_data_ = pc;
+                if (dim != nullptr && made_by_data(*dim, module_) && !frozen_on_data_)
+                    frozen_on_data_ = {static_cast<std::int32_t>(&function - module_.functions.data()), pc};
                 pushed = std::move(popped);
                 break;
             }
@@ -238,6 +253,14 @@ private:
         }
         pushed.resize(static_cast<std::size_t>(effect->pushes));
         for (StaticType& type : pushed) state.stack.push_back(std::move(type));
+    }
+
+    // An integer that only the run knows: a symbol of its own at each look.
+    StaticType read_integer() {
+        return StaticType::integer(Dim::symbol(env_.add_symbol("item", {-types::kDimInfinity, types::kDimInfinity})));
+    }
+    bool is_read(const StaticType& type) const {
+        return type.read || (type.value && made_by_data(*type.value, module_));
     }
 
     static StaticType list_item(const StaticType& list, const StaticType& position) {
@@ -256,7 +279,7 @@ private:
     const Module& module_;
     types::ShapeEnv& env_;
     std::int64_t steps_ = 0;
-    std::optional<std::int32_t> frozen_on_data_;
+    std::optional<FrozenOnData> frozen_on_data_;
 };
 
 std::vector<StaticType> parameter_types(const Function& function) {
@@ -455,8 +478,11 @@ std::vector<StaticType> result_types(const Module& module, const Function& funct
     return Flow(module, env).run(function, parameter_types(function), 0);
 }
 
-std::optional<std::int32_t> frozen_on_data(const Module& module, const Function& function) {
-    if (std::ranges::find(function.code, Opcode::kFrozen, &Instruction::op) == function.code.end()) return std::nullopt;
+std::optional<FrozenOnData> frozen_on_data(const Module& module, const Function& function) {
+    const bool frozen = std::ranges::any_of(module.functions, [](const Function& f) {
+        return std::ranges::find(f.code, Opcode::kFrozen, &Instruction::op) != f.code.end();
+    });
+    if (!frozen) return std::nullopt;
     types::ShapeEnv env = module_env(module);
     Flow flow(module, env);
     static_cast<void>(flow.run(function, parameter_types(function), 0));

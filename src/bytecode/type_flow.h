@@ -27,6 +27,7 @@ struct StaticType {
     types::TensorType tensor{};            // kTensor
     std::optional<types::Dim> value = {};  // kInt: the integer, where it is an expression over symbols
     std::vector<StaticType> items = {};    // kList
+    bool read = false;                     // kFloat: made from what tensors hold
 
     bool is_scalar() const { return kind == Kind::kBool || kind == Kind::kInt || kind == Kind::kFloat; }
     friend bool operator==(const StaticType&, const StaticType&) = default;
@@ -67,7 +68,12 @@ StaticType infer_scalar(ScalarOperator op, std::span<const StaticType> operands)
 // Of a verified Module: the result types of a function called with its declared parameters.
 std::vector<StaticType> result_types(const Module& module, const Function& function, types::ShapeEnv& env);
 
-// The pc of a FROZEN on a size made by data, or nothing. Call sites must be checked.
-std::optional<std::int32_t> frozen_on_data(const Module& module, const Function& function);
+// A FROZEN, in the function or in what it calls, on a size that depends on what tensors hold. Call sites must be
+// checked.
+struct FrozenOnData {
+    std::int32_t function;  // index
+    std::int32_t pc;
+};
+std::optional<FrozenOnData> frozen_on_data(const Module& module, const Function& function);
 
 }  // namespace flexor::bytecode

@@ -51,11 +51,11 @@ public:
             FLEXOR_TRY(check_flow());
         }
         for (Function& function : module_.functions) {
-            if (std::optional<std::int32_t> pc = frozen_on_data(module_, function)) {
-                function_ = &function;
-                return at(*pc, Diagnostic(DiagnosticId::kFrozenDataDependent)
-                                   .found("FROZEN on axis " +
-                                          std::to_string(function.code[static_cast<std::size_t>(*pc)].a)));
+            if (const auto frozen = frozen_on_data(module_, function)) {
+                function_ = &module_.functions[static_cast<std::size_t>(frozen->function)];
+                const Instruction& instruction = function_->code[static_cast<std::size_t>(frozen->pc)];
+                return at(frozen->pc, Diagnostic(DiagnosticId::kFrozenDataDependent)
+                                          .found("FROZEN on axis " + std::to_string(instruction.a)));
             }
         }
         return {};

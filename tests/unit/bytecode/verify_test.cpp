@@ -148,7 +148,7 @@ TEST(TypeFlow, FollowsTypesThroughBranchesAndCalls) {
     // Both paths give one type; the other result differs.
     EXPECT_EQ(types(".func main(x: f32[B, S], c: bool) -> 2\n LOAD_LOCAL c\n BRANCH_IF_TRUE other\n LOAD_LOCAL x\n"
                     " LOAD_CONST 1\n RETURN 2\nother:\n LOAD_LOCAL x\n CALL_OP exp 1\n LOAD_CONST 2\n RETURN 2\n"),
-              "f32[B,S];?;");
+              "f32[B,S];int;");
     EXPECT_EQ(types(".func main(x: f32[B, S]) -> 1\n LOAD_LOCAL x\n CALL helper\n RETURN 1\n"
                     ".func helper(y: f32[P, Q]) -> 1\n LOAD_LOCAL y\n CALL_OP neg 1\n RETURN 1\n"),
               "f32[B,S];");
