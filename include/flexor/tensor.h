@@ -30,7 +30,8 @@ struct Storage {
     std::size_t bytes = 0;
     void (*deleter)(void* context, void* data) = nullptr;
     void* context = nullptr;
-    std::int64_t references = 1;  // accessed with std::atomic_ref
+    std::int64_t references = 1;   // accessed with std::atomic_ref
+    DiagnosticId write_refusal{};  // what a program raises that writes here; 0: it may
 };
 
 class FLEXOR_API Tensor {
@@ -45,9 +46,9 @@ public:
     static Tensor empty(DType dtype, std::initializer_list<std::int64_t> sizes);
 
     // A view of caller memory; `deleter` may be null (the caller keeps the memory alive). Strides in elements.
-    static Tensor from_blob(void* data, DType dtype, std::span<const std::int64_t> sizes,
     // Undefined tensor, and the deleter is not called, if a size is negative, if there are more than kMaxRank sizes, or
     // another number of strides.
+    static Tensor from_blob(void* data, DType dtype, std::span<const std::int64_t> sizes,
                             std::span<const std::int64_t> strides, void (*deleter)(void* context, void* data) = nullptr,
                             void* context = nullptr, Device device = {});
 
@@ -76,6 +77,9 @@ public:
         return static_cast<T*>(impl_->data);
     }
     const Storage* storage() const { return impl_->storage; }
+    // From the next run on, a program that writes to the storage is refused at the write: ReadOnlyArgument (511), or
+    // another reason. For memory that belongs to somebody who relies on it.
+    void refuse_writes(DiagnosticId why = DiagnosticId{511}) const { impl_->storage->write_refusal = why; }
     std::int64_t numel() const;  // 1 for rank 0
     bool is_contiguous() const;  // row-major; size-1 dims ignored; zero-size counts as contiguous
     // A compact copy in host memory; contiguous() is this tensor where it is compact already. Undefined if memory is

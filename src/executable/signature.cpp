@@ -57,7 +57,7 @@ std::string to_string(const LiveSignature& value) {
         out += " alias" + std::to_string(value.alias_group);
         if (value.exact_alias) out += " same";
     }
-    if (value.module_weight) out += " weight";
+    if (value.fixed) out += " fixed";
     return out;
 }
 

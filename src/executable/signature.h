@@ -38,7 +38,7 @@ struct LiveSignature {
     std::uint8_t alias_group = 0;  // 0: shares memory with no other argument; else the group's number, by first
                                    // appearance (only if the function writes)
     bool exact_alias = false;      // the group's members all have the same address, sizes and strides
-    bool module_weight = false;    // the memory is a weight of the module (only if the function writes)
+    bool fixed = false;            // the memory is a weight of the module, or read-only (only if the function writes)
     std::string text;              // kString: the value; kFunction: the name
     std::vector<LiveSignature> elements;
     friend bool operator==(const LiveSignature&, const LiveSignature&) = default;

@@ -1,5 +1,7 @@
 // Ops that write into their first operand. The result is a view of it.
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "ops/composite.h"
@@ -8,6 +10,7 @@
 #include "ops/samples.h"
 #include "ops/strided.h"
 #include "support/check.h"
+#include "types/layout.h"
 
 namespace flexor::ops {
 namespace {
@@ -25,18 +28,47 @@ ShapeResult itself(const TensorType& type) {
     return result;
 }
 
-// Axes of stride 0 hold at most one element, else several places of the tensor share memory.
-bool require_no_overlap(ShapeContext& context, const TensorType& type, int constraint) {
+// Which elements of a target may share memory.
+enum class Sharing : std::uint8_t {
+    kNone,
+    kRepeated,  // those along an axis of stride 0, for ops that write the same wherever they write
+};
+
+// Nothing: the sizes or the strides are not known.
+std::optional<bool> known_overlap(const TensorType& type, Sharing allowed) {
+    std::vector<I> sizes, strides;
+    for (std::size_t axis = 0; axis < type.sizes.size(); ++axis) {
+        const Dim& size = type.sizes[axis];
+        const Dim& stride = type.strides[axis];
+        if (!size.is_constant() || !stride.is_constant()) return std::nullopt;
+        if (allowed == Sharing::kRepeated && stride.is_constant(0) && !size.is_constant(0)) continue;
+        sizes.push_back(size.constant());
+        strides.push_back(stride.constant());
+    }
+    return types::overlaps_itself(sizes, strides);
+}
+
+// Of symbolic strides the rule asks which are 0; a caller that specialises leaves targets of the class
+// "self-overlapping" to a run with constants.
+bool require_no_overlap(ShapeContext& context, const TensorType& type, int constraint, Sharing allowed) {
     const ShapeEnv& env = context.env();
     if (rules::is_row_major(env, type)) return true;
+    if (const auto overlap = known_overlap(type, allowed)) return !*overlap || context.fail(constraint);
     const Dim any = Dim::min(type.numel(), 1);  // 0 without elements: nothing is shared then
     for (std::size_t axis = 0; axis < type.sizes.size(); ++axis) {
         const Dim& stride = type.strides[axis];
         const Truth zero = env.eq(stride, 0);
-        if (zero == Truth::kFalse) continue;
+        if (zero == Truth::kFalse || (stride.is_constant(0) && allowed == Sharing::kRepeated)) continue;
         // 1 - min(|stride|, 1) is 1 where the stride is 0, else 0.
         const Dim is_zero = zero == Truth::kTrue ? Dim(1) : Dim(1) - Dim::min(Dim::max(stride, -stride), 1);
-        if (!context.require_le(env.simplify(is_zero * (type.sizes[axis] - 1) * any), 0, constraint)) return false;
+        const Dim repeats = env.simplify(is_zero * (type.sizes[axis] - 1) * any);
+        if (allowed == Sharing::kRepeated && env.hint(repeats)) {
+            // Lowering must see which axes repeat elements: where their strides are not written so, a run with
+            // constants decides.
+            if (!context.settle_eq(repeats, 0)) return context.fail(constraint);
+        } else if (!context.require_le(repeats, 0, constraint)) {
+            return false;
+        }
     }
     return true;
 }
@@ -66,7 +98,7 @@ bool assign_shape(ShapeContext& context, Results& results) {
         if (!context.broadcast(size, source.sizes[axis], 1, &out)) return false;
         if (!context.require_eq(out, size, 1)) return false;
     }
-    if (!require_no_overlap(context, target, 2)) return false;
+    if (!require_no_overlap(context, target, 2, Sharing::kNone)) return false;
     results.push_back(itself(target));
     return true;
 }
@@ -116,6 +148,13 @@ const OpDef& base() {
 
 // Whether torch and NumPy ("same kind") store a result of `from` in place of `to`.
 bool can_store(DType from, DType to) {
+// Those that write one value into some elements and leave the others alone: as torch has it, elements that an axis of
+// stride 0 repeats get the value if it is meant for any of them.
+constexpr Sharing sharing_of(std::string_view name) {
+    const bool selects = name == "masked_fill" || name == "tril" || name == "triu";
+    return selects ? Sharing::kRepeated : Sharing::kNone;
+}
+
     if (is_floating(from) && !is_floating(to)) return false;
     return to != DType::kBool || from == DType::kBool;
 }
@@ -139,7 +178,7 @@ bool in_place_shape(ShapeContext& context, Results& results) {
     Results fresh;
     if (!base<i>().shape.value(context, fresh)) return false;
     if (!require_sizes(context, fresh[0].sizes, context.type(0).sizes, own + 1)) return false;
-    if (!require_no_overlap(context, context.type(0), own + 2)) return false;
+    if (!require_no_overlap(context, context.type(0), own + 2, sharing_of(kInPlace[i]))) return false;
     results.push_back(itself(context.type(0)));
     return true;
 }
@@ -161,13 +200,88 @@ Expected<void> in_place_reference(ReferenceContext& c) {
 }
 struct InPlaceForm {
     DTypeRule dtype;
+
+constexpr std::size_t place_of(std::string_view name) {
+    return static_cast<std::size_t>(std::find(kInPlace.begin(), kInPlace.end(), name) - kInPlace.begin());
+}
+
+// The axes of stride 0 that have more than one element, as far as is proven.
+types::DimList repeated_axes(const TensorType& type) {
+    types::DimList axes;
+    for (std::size_t axis = 0; axis < type.sizes.size(); ++axis) {
+        const bool one = type.sizes[axis].is_constant(1) || type.sizes[axis].is_constant(0);
+        if (type.strides[axis].is_constant(0) && !one) axes.push_back(static_cast<I>(axis));
+    }
+    return axes;
+}
+// Into one element of each that repeats, where the mask says so of any.
+std::vector<GraphValue> lower_masked_fill(GraphBuilder& g, std::span<const GraphValue> args, const Attrs& attrs) {
+    const TensorType type = g.type(args[0]).type;
+    const types::DimList axes = repeated_axes(type);
+    if (axes.empty()) return in_place_lower<place_of("masked_fill")>(g, args, attrs);
+    const GraphValue mask = g.op("expand", {args[1]}, Attrs{{"shape", types::DimList(type.sizes)}});
+    const GraphValue any = g.op("reduce_any", {mask}, Attrs{{"axes", axes}, {"keepdim", true}});
+    GraphValue target = args[0];
+    for (const Dim& axis : axes) {
+        const Dim length = Dim::min(type.sizes[static_cast<std::size_t>(axis.constant())], 1);
+        target = g.op("narrow", {target}, Attrs{{"axis", axis}, {"start", 0}, {"length", length}});
+    }
+    g.op("assign", {target, g.op("masked_fill", {target, any, args[2]})});
+    return {args[0]};
+}
+// As masked_fill_ with what lies on the other side of the diagonal.
+template <bool upper>
+std::vector<GraphValue> lower_triangle(GraphBuilder& g, std::span<const GraphValue> args, const Attrs& attrs) {
+    const TensorType type = g.type(args[0]).type;
+    if (repeated_axes(type).empty()) return in_place_lower<place_of(upper ? "triu" : "tril")>(g, args, attrs);
+    const types::DimList plane(type.sizes.end() - 2, type.sizes.end());
+    const GraphValue all = g.op("ones", {}, Attrs{{"shape", plane}, {"dtype", DType::kBool}});
+    const Dim diagonal = attrs.integer("diagonal") + (upper ? -1 : 1);
+    const GraphValue outside = g.op(upper ? "tril" : "triu", {all}, Attrs{{"diagonal", diagonal}});
+    g.op("masked_fill_", {args[0], outside, g.dim(0)});
+    return {args[0]};
+}
+
+// Writes `value` where `selects(index)`; all of it is asked before anything is written.
+template <class Selects>
+void write_where(const Tensor& target, const Element& value, Selects&& selects) {
+    std::vector<I> places;
+    for_each_index(target.sizes(), [&](const Index& index) {
+        if (selects(index)) places.push_back(offset_of(target, index));
+    });
+    for (const I place : places) store(target, place, value);
+}
+Expected<void> reference_masked_fill(ReferenceContext& c) {
+    const Tensor& mask = c.inputs[1];
+    write_where(c.inputs[0], load_as(c.inputs[2], 0, c.inputs[0].dtype()),
+                [&](const Index& index) { return load_int(mask, broadcast_offset(mask, index)) != 0; });
+    return {};
+}
+template <bool upper>
+Expected<void> reference_triangle(ReferenceContext& c) {
+    const I diagonal = c.attrs.integer("diagonal").constant();
+    write_where(c.inputs[0], int_element(0), [&](const Index& index) {
+        const I difference = index[index.size() - 1] - index[index.size() - 2];
+        return upper ? difference < diagonal : difference > diagonal;
+    });
+    return {};
+}
+
     ShapeRule shape;
     CompositeLower lower;
     Reference reference;
 };
 template <std::size_t... i>
 constexpr std::array<InPlaceForm, sizeof...(i)> in_place_forms(std::index_sequence<i...>) {
-    return {InPlaceForm{in_place_dtype<i>, in_place_shape<i>, in_place_lower<i>, in_place_reference<i>}...};
+template <std::size_t i>
+constexpr InPlaceForm in_place_form() {
+    InPlaceForm form{in_place_dtype<i>, in_place_shape<i>, in_place_lower<i>, in_place_reference<i>};
+    if (kInPlace[i] == "masked_fill") form.lower = lower_masked_fill, form.reference = reference_masked_fill;
+    if (kInPlace[i] == "tril") form.lower = lower_triangle<false>, form.reference = reference_triangle<false>;
+    if (kInPlace[i] == "triu") form.lower = lower_triangle<true>, form.reference = reference_triangle<true>;
+    return form;
+}
+    return {in_place_form<i>()...};
 }
 
 // ---------------------------------------------------------------- samples
@@ -216,7 +330,10 @@ constexpr auto kSampleMakers = sample_makers(std::make_index_sequence<kInPlace.s
 OpDef in_place(std::size_t i, const OpDef& op) {
     std::vector<Constraint> constraints(op.constraints.value.begin(), op.constraints.value.end());
     constraints.push_back({"the result has the sizes of the first operand", DiagnosticId::kShapeMismatch, 0});
-    constraints.push_back({"no two elements of the first operand share memory", DiagnosticId::kOverlappingWrite, 0});
+    constraints.push_back({sharing_of(op.name.value) == Sharing::kNone
+                               ? "no two elements of the first operand share memory"
+                               : "no two elements of the first operand share memory, unless an axis repeats them",
+                           DiagnosticId::kOverlappingWrite, 0});
     std::vector<OperandSpec> operands(op.operands.value.begin(), op.operands.value.end());
     operands[0].scalar_ok = false;
     const std::string name(op.name.value);

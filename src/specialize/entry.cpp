@@ -191,7 +191,8 @@ LiveValue Specializer::entry_value(const LiveSignature& signature, const bytecod
             program_.arguments.push_back(value.reg);
             Memory memory;
             memory.outer = true;
-            memory.weight = signature.module_weight;
+            memory.fixed = signature.fixed;
+            memory.overlaps = layout.kind == LayoutKind::kSelfOverlapping;
             memory.argument = static_cast<int>(program_.arguments.size()) - 1;
             memory.exact_group = signature.exact_alias ? signature.alias_group : std::uint8_t{0};
             bind_outer(value.reg, std::move(memory));

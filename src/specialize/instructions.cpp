@@ -143,7 +143,7 @@ Reg Specializer::weight(std::int32_t index) {
     prologue_.push_back(std::move(inst));
     weights_[index] = reg;
     Memory memory;
-    memory.outer = memory.weight = true;
+    memory.outer = memory.fixed = true;
     bind_outer(reg, std::move(memory));
     return reg;
 }
@@ -274,9 +274,10 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
     }
 
     if (op->effects.value == ops::Effects::kWritesFirst && !values.empty() && values[0]->kind == Kind::kReg) {
-        // The interpreter looks whose memory it is.
-        if (maybe_weight(program_.registers[values[0]->reg].root))
-            return refuse("a write to what may be a weight of the module");
+        // The interpreter looks whose memory it is, and with strides at hand whether elements share it.
+        const Reg root = program_.registers[values[0]->reg].root;
+        if (maybe(root, &Memory::fixed)) return refuse("a write to what may be a weight or read-only");
+        if (maybe(root, &Memory::overlaps)) return refuse("a write to memory in which elements may overlap");
         for (std::size_t i = 1; i < values.size(); ++i) {
             if (values[i]->kind == Kind::kReg && overlaps_in_part(values[0]->reg, values[i]->reg))
                 return refuse("a write that may share memory with what it reads");

@@ -74,7 +74,7 @@ bool Specializer::may_share(Reg a, Reg b) const {
             return program_
                 .may_overlap[static_cast<std::size_t>(x.argument) * n + static_cast<std::size_t>(y.argument)];
         }
-        return (x.argument >= 0 && x.weight) || (y.argument >= 0 && y.weight);
+        return (x.argument >= 0 && x.fixed) || (y.argument >= 0 && y.fixed);
     }
     if (!x.param || (y.param && y.block > x.block)) return may_share(b, a);
     // `a` is a parameter, and of two the one that is bound last.
@@ -83,9 +83,9 @@ bool Specializer::may_share(Reg a, Reg b) const {
     return std::any_of(x.from.begin(), x.from.end(), [&](Reg from) { return may_share(from, b); });
 }
 
-bool Specializer::maybe_weight(Reg root) const {
+bool Specializer::maybe(Reg root, bool Memory::* what) const {
     const Memory& m = memory(root);
-    return m.weight || m.any || std::any_of(m.from.begin(), m.from.end(), [&](Reg from) { return maybe_weight(from); });
+    return m.*what || m.any || std::any_of(m.from.begin(), m.from.end(), [&](Reg from) { return maybe(from, what); });
 }
 
 // Whether the elements fill one stretch of memory, each place once.

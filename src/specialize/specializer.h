@@ -103,7 +103,8 @@ private:
     // Whose memory a root register names. Memory made by an instruction of the region is nobody else's.
     struct Memory {
         bool outer = false;            // an argument or weight
-        bool weight = false;           // of the module
+        bool fixed = false;            // a weight of the module, or read-only
+        bool overlaps = false;         // elements of its own may share memory
         int argument = -1;             // position among the arguments
         std::uint8_t exact_group = 0;  // arguments of one group are one and the same view
         bool param = false;            // whatever the jumps to its block pass on:
@@ -119,7 +120,7 @@ private:
     bool covers(Reg param, Reg root) const;
     bool brings_made(Reg param, Reg root) const;
     bool may_share(Reg a, Reg b) const;
-    bool maybe_weight(Reg root) const;
+    bool maybe(Reg root, bool Memory::* what) const;  // false: proven that it is not
     Truth is_dense(const types::TensorType& type) const;
     bool overlaps_in_part(Reg target, Reg source) const;  // false: proven that it does not
     bool module_writes() const;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <limits>
 
 #include "flexor/tensor.h"
 
@@ -93,6 +95,53 @@ LayoutClass classify_layout(std::span<const std::int64_t> sizes, std::span<const
         return {LayoutKind::kBroadcast, zero_mask | (inner_unit ? std::uint64_t{1} << 63 : 0)};
     }
     return {inner_unit ? LayoutKind::kInnerContiguous : LayoutKind::kGeneral, 0};
+}
+
+namespace {
+
+struct Steps {
+    std::int64_t stride, most;  // the distance between neighbours, and how many of them
+    std::int64_t rest;          // the largest distance within the axes behind
+};
+
+// Whether distances of axes from `axis` on can be chosen that make up for `distance`. `apart`: one before is not 0.
+bool meet(std::span<const Steps> axes, std::size_t axis, std::int64_t distance, bool apart) {
+    if (axis == axes.size()) return apart && distance == 0;
+    const Steps& a = axes[axis];
+    // |distance + n * stride| must not exceed what the axes behind can make up for.
+    const auto floor_div = [](std::int64_t x, std::int64_t y) { return x / y - (x % y != 0 && (x < 0) != (y < 0)); };
+    const std::int64_t first = std::max(apart ? -a.most : 0, -floor_div(a.rest + distance, a.stride));
+    const std::int64_t last = std::min(a.most, floor_div(a.rest - distance, a.stride));
+    for (std::int64_t n = first; n <= last; ++n) {
+        if (meet(axes, axis + 1, distance + n * a.stride, apart || n != 0)) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+bool overlaps_itself(std::span<const std::int64_t> sizes, std::span<const std::int64_t> strides) {
+    if (std::ranges::find(sizes, 0) != sizes.end()) return false;
+    std::array<Steps, kMaxRank> storage;
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+        if (sizes[i] == 1) continue;
+        if (strides[i] == 0 || strides[i] == std::numeric_limits<std::int64_t>::min()) return true;
+        storage[n++] = {std::abs(strides[i]), sizes[i] - 1, 0};
+    }
+    const std::span<Steps> axes(storage.data(), n);
+    std::ranges::sort(axes, std::ranges::greater{}, &Steps::stride);
+    std::int64_t span = 0;
+    for (std::size_t i = n; i-- > 0;) {
+        axes[i].rest = span;
+        std::int64_t reach = 0;
+        // Distances are kept below a half of 64 bits, so that two of them add up.
+        const bool wide = __builtin_mul_overflow(axes[i].stride, axes[i].most, &reach) ||
+                          __builtin_add_overflow(span, reach, &span) ||
+                          span > std::numeric_limits<std::int64_t>::max() / 4;
+        if (wide) return true;
+    }
+    return meet(axes, 0, 0, false);
 }
 
 std::string to_string(LayoutClass layout) {

@@ -36,6 +36,8 @@ struct LayoutClass {
 };
 
 LayoutClass classify_layout(std::span<const std::int64_t> sizes, std::span<const std::int64_t> strides);
+// Whether two elements share an address. Exact, but that what spans more than 64 bits is said to overlap.
+bool overlaps_itself(std::span<const std::int64_t> sizes, std::span<const std::int64_t> strides);
 std::string to_string(LayoutClass layout);
 
 }  // namespace flexor::types

@@ -329,13 +329,19 @@ Expected<bool> Interpreter::call_one_op(std::int32_t index, std::span<const Valu
     return std::move(done).error().function(function_.name).pc(pc_).source("");
 }
 
-// A Module is immutable and shared: its weights are no target of a write. Compiled regions leave such writes to this
-// check.
-Expected<void> Interpreter::refuse_weight_write(const bytecode::CallSite& site, std::span<const Value> operands) const {
+// A Module is immutable and shared: its weights are no target of a write, nor is memory that its owner relies on.
+// Compiled regions leave such writes to this check.
+Expected<void> Interpreter::refuse_fixed_write(const bytecode::CallSite& site, std::span<const Value> operands) const {
     if (site.definition->effects.value != ops::Effects::kWritesFirst || operands.empty() || !operands[0].is_tensor())
         return {};
     for (const bytecode::Weight& weight : module_.weights) {
-        if (weight.tensor.storage() != operands[0].tensor().storage()) continue;
+        if (weight.tensor.storage() != storage) continue;
+    const Storage* storage = operands[0].tensor().storage();
+    if (const DiagnosticId why = storage->write_refusal; why != DiagnosticId{}) {
+        const bool read_only = why == DiagnosticId::kReadOnlyArgument;
+        return Diagnostic(why).op(site.op).hint(read_only ? "pass a copy"
+                                                          : "pass a clone, or call under torch.inference_mode()");
+    }
         return Diagnostic(DiagnosticId::kBadOperand)
             .op(site.op)
             .found("weight " + weight.name)
@@ -352,7 +358,7 @@ Expected<void> Interpreter::call_site(std::int32_t index) {
     std::vector<Value> results;
     const SymbolSource source = [this] { return symbols(); };
     const std::span<const Value> operands(stack_.data() + stack_.size() - count, count);
-    FLEXOR_TRY(refuse_weight_write(site, operands));
+    FLEXOR_TRY(refuse_fixed_write(site, operands));
     FLEXOR_ASSIGN(const bool compiled, call_one_op(index, operands, results));
     if (!compiled) FLEXOR_TRY(vm::call_op(site, operands, module_.promotion, source, *engine_.pool_, results));
     stack_.resize(stack_.size() - count);

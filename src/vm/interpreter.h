@@ -29,7 +29,7 @@ private:
     // Tries a region at pc_. kReturned: results are there. Otherwise the frame is where interpretation goes on.
     Expected<Flow> try_region(std::vector<Value>& results);
     Expected<void> call_site(std::int32_t index);
-    Expected<void> refuse_weight_write(const bytecode::CallSite& site, std::span<const Value> operands) const;
+    Expected<void> refuse_fixed_write(const bytecode::CallSite& site, std::span<const Value> operands) const;
     // The op as a compiled region of its own; false: there is none.
     Expected<bool> call_one_op(std::int32_t index, std::span<const Value> operands, std::vector<Value>& results);
     Expected<void> call_function(std::int32_t function, std::size_t count);

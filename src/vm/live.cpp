@@ -47,7 +47,7 @@ std::uint64_t tensor_word(const Tensor& tensor, LayoutClass layout) {
 struct AliasInfo {
     std::uint8_t group = 0;
     bool exact = false;
-    bool weight = false;
+    bool fixed = false;
 };
 
 struct Extent {
@@ -114,13 +114,17 @@ void find_aliases(std::span<const Tensor* const> tensors, std::vector<AliasInfo>
 std::vector<AliasInfo> memory_facts(const LiveValues& live, std::span<const Tensor* const> tensors) {
     std::vector<AliasInfo> facts;
     find_aliases(tensors, facts);
-    for (std::size_t i = 0; i < tensors.size() && !live.weights.empty(); ++i)
-        facts[i].weight = std::binary_search(live.weights.begin(), live.weights.end(), tensors[i]->storage());
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        const Storage* storage = tensors[i]->storage();
+        facts[i].fixed = storage->write_refusal != DiagnosticId{} ||
+                         std::binary_search(live.weights.begin(), live.weights.end(), storage);
+    }
     return facts;
 }
 
-bool needs_memory_facts(const LiveValues& live, std::size_t tensors) {
-    return live.writes && (tensors > 1 || (tensors == 1 && !live.weights.empty()));
+bool needs_memory_facts(const LiveValues& live, std::span<const Tensor* const> tensors) {
+    if (!live.writes || tensors.empty()) return false;
+    return tensors.size() > 1 || !live.weights.empty() || tensors[0]->storage()->write_refusal != DiagnosticId{};
 }
 
 // ---------------------------------------------------------------- packed words
@@ -211,11 +215,11 @@ bool build_key(const LiveValues& live, LiveKey& key) {
         if (!writer.value(value)) return false;
     }
     for (const std::int64_t symbol : live.symbols) writer.value(Value(symbol));
-    if (needs_memory_facts(live, key.tensors.size())) {
+    if (needs_memory_facts(live, key.tensors.span())) {
         const std::vector<AliasInfo> facts = memory_facts(live, key.tensors.span());
         for (std::size_t i = 0; i < facts.size(); ++i) {
-            if (facts[i].group == 0 && !facts[i].weight) continue;
-            key.signature.push(i << 16 | std::uint64_t{facts[i].group} << 8 | std::uint64_t{facts[i].weight} << 1 |
+            if (facts[i].group == 0 && !facts[i].fixed) continue;
+            key.signature.push(i << 16 | std::uint64_t{facts[i].group} << 8 | std::uint64_t{facts[i].fixed} << 1 |
                                std::uint64_t{facts[i].exact});
         }
     }
@@ -281,7 +285,7 @@ void set_aliases(std::vector<LiveSignature>& values, const std::vector<AliasInfo
         if (value.kind == LiveKind::kTensor) {
             value.alias_group = aliases[next].group;
             value.exact_alias = aliases[next].exact;
-            value.module_weight = aliases[next].weight;
+            value.fixed = aliases[next].fixed;
             ++next;
         }
         set_aliases(value.elements, aliases, next);
@@ -301,7 +305,7 @@ executable::Signature make_signature(const LiveValues& live) {
     integer.kind = LiveKind::kInt;
     signature.values.resize(signature.values.size() + live.symbols.size(), integer);
     signature.symbol_count = static_cast<std::uint32_t>(live.symbols.size());
-    if (needs_memory_facts(live, tensors.size())) {
+    if (needs_memory_facts(live, tensors)) {
         std::size_t next = 0;
         set_aliases(signature.values, memory_facts(live, tensors), next);
     }

@@ -48,8 +48,8 @@ PyObject* run(Session& session, Program& program, PyObject* const* arguments, Py
     }
     Framework framework = Framework::kNone;
     for (Py_ssize_t i = 0; i < count; ++i) {
-        if (program.writes && !check_writable(arguments[i])) return nullptr;
         if (!value_from_object(arguments[i], values[i], framework)) return nullptr;
+        if (program.writes && !protect(arguments[i], values[i])) return nullptr;
     }
     const Framework outer = current_framework;
     if (framework != Framework::kNone) current_framework = framework;
@@ -312,7 +312,7 @@ PyObject* bind_hook(PyObject*, PyObject* args) {
         PyObject* result = ok ? PyObject_Call(callable->function, tuple, nullptr) : nullptr;
         Py_XDECREF(tuple);
         Value value;
-        ok = result != nullptr && value_from_object(result, value, framework);
+        ok = result != nullptr && value_from_object(result, value, framework) && protect(result, value);
         Py_XDECREF(result);
         PyGILState_Release(state);
         // A Python error stays set on this thread; the run hands it on.

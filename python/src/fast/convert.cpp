@@ -16,8 +16,10 @@ struct Torch {
     PyTypeObject* tensor = nullptr;
     PyTypeObject* parameter = nullptr;
     const DLPackExchangeAPI* api = nullptr;
-    PyObject* is_neg = nullptr;           // method descriptors of torch.Tensor
+    PyObject* is_neg = nullptr;  // method descriptors of torch.Tensor
+    PyObject* is_inference = nullptr;
     PyObject* is_grad_enabled = nullptr;  // torch.is_grad_enabled
+    PyObject* is_inference_mode_enabled = nullptr;
     PyObject* increment_version = nullptr;
     bool looked = false;
 } torch;
@@ -78,7 +80,9 @@ bool look_for_torch() {
         if (torch.api != nullptr && torch.api->header.version.major != DLPACK_MAJOR_VERSION) torch.api = nullptr;
     }
     torch.is_neg = tensor != nullptr ? PyObject_GetAttrString(tensor, "is_neg") : nullptr;
+    torch.is_inference = tensor != nullptr ? PyObject_GetAttrString(tensor, "is_inference") : nullptr;
     torch.is_grad_enabled = PyObject_GetAttrString(module, "is_grad_enabled");
+    torch.is_inference_mode_enabled = PyObject_GetAttrString(module, "is_inference_mode_enabled");
     PyErr_Clear();
     PyObject* graph = PyImport_ImportModule("torch.autograd.graph");
     torch.increment_version = graph != nullptr ? PyObject_GetAttrString(graph, "increment_version") : nullptr;
@@ -588,15 +592,43 @@ bool note_write(PyObject* object) {
     return true;
 }
 
-bool check_writable(PyObject* object) {
-    if (PyArray_Check(object) && PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(object)) == 0) {
-        raise_named("ArgumentError",
-                    "E0511 the program writes to an argument whose memory is read-only\n  hint: pass a copy");
-        return false;
+namespace {
+
+// Whether a call without arguments, or on `object`, says true. False, and an exception, if there is none to call.
+bool says_true(PyObject* callable, PyObject* object = nullptr) {
+    if (callable == nullptr) return false;
+    PyObject* answer = object != nullptr ? PyObject_CallOneArg(callable, object) : PyObject_CallNoArgs(callable);
+    const bool is_true = answer == Py_True;
+    Py_XDECREF(answer);
+    return is_true;
+}
+
+}  // namespace
+
+bool protect(PyObject* object, const Value& value) {
+    if (value.is_tensor()) {
+        if (PyArray_Check(object)) {
+            if (PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(object)) == 0)
+                value.tensor().refuse_writes(DiagnosticId{511});
+        } else if (torch.tensor != nullptr && PyObject_TypeCheck(object, torch.tensor)) {
+            if (says_true(torch.is_inference, object) && !says_true(torch.is_inference_mode_enabled))
+                value.tensor().refuse_writes(DiagnosticId{512});
+        }
+        return PyErr_Occurred() == nullptr;
     }
-    if (!PyList_Check(object) && !PyTuple_Check(object)) return true;
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
-        if (!check_writable(PySequence_Fast_GET_ITEM(object, i))) return false;
+    if (value.is_dict() && PyDict_Check(object)) {
+        for (const auto& [key, item] : value.items()) {
+            PyObject* held = PyDict_GetItemString(object, key.c_str());
+            if (held != nullptr && !protect(held, item)) return false;
+        }
+        return true;
+    }
+    if (!value.is_list() || (!PyList_Check(object) && !PyTuple_Check(object))) return true;
+    const ValueList& elements = value.elements();
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+        const auto at = static_cast<Py_ssize_t>(i);
+        if (at >= PySequence_Fast_GET_SIZE(object)) break;
+        if (!protect(PySequence_Fast_GET_ITEM(object, at), elements[i])) return false;
     }
     return true;
 }

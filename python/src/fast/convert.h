@@ -26,6 +26,8 @@ void raise_diagnostic(const Diagnostic& diagnostic);
 
 // Adds one to the version counter of a torch tensor that a run wrote to; arrays of NumPy have none.
 bool note_write(PyObject* object);
-bool check_writable(PyObject* object);  // false with an exception for an array whose memory may not be written
+// Marks what a program must not write: the memory of a read-only array, and that of an inference tensor outside
+// inference mode. `value` was made from `object`. False with a Python error set.
+bool protect(PyObject* object, const Value& value);
 
 }  // namespace flexor::python

@@ -264,6 +264,120 @@ TEST_P(RefusalTest, WriteBetweenArgumentsThatOverlap) {
     }
 }
 
+// ---------------------------------------------------------------- writes to elements that share memory
+
+TEST_P(RefusalTest, WriteToElementsThatShareMemory) {
+    const Module module = module_from(R"(
+.func main(x: f32[N, M]) -> 1
+  LOAD_LOCAL x
+  LOAD_CONST 1.0
+  CALL_OP add_ 2
+  RETURN 1
+)");
+    for (int round = 0; round < 2; ++round) {
+        const Tensor base = floats({8}, 0);
+        EXPECT_EQ(run(module, {seen_as(base, 0, {4, 3}, {1, 1})}), "E0312");
+        EXPECT_EQ(run(module, {seen_as(floats({13}), 0, {3, 4}, {3, 2})}), "E0312");
+        EXPECT_EQ(run(module, {seen_as(base, 0, {2, 3}, {0, 1})}), "E0312");
+        EXPECT_EQ(run(module, {seen_as(base, 0, {0, 3}, {0, 1})}), "");
+        EXPECT_EQ(values_of(Value(base)), (std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7}));
+        // Interleaved, each in a place of its own: 0 2 4, 3 5 7.
+        EXPECT_EQ(run(module, {seen_as(base, 0, {2, 3}, {3, 2})}), "");
+        EXPECT_EQ(values_of(Value(base)), (std::vector<float>{1, 1, 3, 4, 5, 6, 6, 8}));
+        EXPECT_EQ(run(module, {seen_as(base, 0, {3, 2}, {2, 1})}), "");
+        EXPECT_EQ(values_of(Value(base)), (std::vector<float>{2, 2, 4, 5, 6, 7, 6, 8}));
+    }
+}
+
+TEST_P(RefusalTest, WriteToAViewOfElementsThatShareMemory) {
+    const Module module = module_from(R"(
+.func main(x: f32[N, M], y: f32[M]) -> 1
+  LOAD_LOCAL x
+  CALL_OP slice 1 axis=0, start=1
+  LOAD_LOCAL y
+  CALL_OP assign 2
+  RETURN 1
+)");
+    const Tensor base = floats({8}, 0);
+    EXPECT_EQ(run(module, {seen_as(base, 0, {4, 3}, {1, 1}), floats({3})}), "E0312");
+    EXPECT_EQ(run(module, {seen_as(base, 0, {2, 3}, {1, 1}), floats({3})}), "");  // one row has places of its own
+    EXPECT_EQ(values_of(Value(base)), (std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7}));
+    EXPECT_EQ(run(module, {seen_as(base, 0, {2, 4}, {4, 1}), floats({4}, 9)}), "");
+    EXPECT_EQ(values_of(Value(base)), (std::vector<float>{0, 1, 2, 3, 9, 10, 11, 12}));
+}
+
+// As torch has it, a value that is meant for one of the elements that an axis repeats is written for all of them.
+TEST_P(RefusalTest, SelectingWritesReachElementsThatAnAxisRepeats) {
+    const Module masked = module_from(R"(
+.func main(x: f32[N, M], mask: bool[N, M]) -> 1
+  LOAD_LOCAL x
+  LOAD_LOCAL mask
+  LOAD_CONST 7.0
+  CALL_OP masked_fill_ 3
+  RETURN 1
+)");
+    Tensor mask = Tensor::empty(DType::kBool, {2, 3});
+    std::copy_n(std::initializer_list<std::uint8_t>{1, 0, 0, 0, 0, 1}.begin(), 6, mask.data_as<std::uint8_t>());
+    const auto after = [&](const Module& module, std::vector<std::int64_t> sizes, std::vector<std::int64_t> strides,
+                           std::vector<Value> more = {}) {
+        const Tensor base = floats({6});
+        more.insert(more.begin(), Value(seen_as(base, 0, sizes, strides)));
+        EXPECT_EQ(run(module, more), "");
+        return values_of(Value(base));
+    };
+    for (int round = 0; round < 2; ++round) {
+        EXPECT_EQ(after(masked, {2, 3}, {3, 1}, {mask}), (std::vector<float>{7, 2, 3, 4, 5, 7}));
+        EXPECT_EQ(after(masked, {2, 3}, {0, 1}, {mask}), (std::vector<float>{7, 2, 7, 4, 5, 6}));
+        EXPECT_EQ(after(masked, {2, 3}, {1, 0}, {mask}), (std::vector<float>{7, 7, 3, 4, 5, 6}));
+        EXPECT_EQ(after(masked, {2, 3}, {0, 0}, {mask}), (std::vector<float>{7, 2, 3, 4, 5, 6}));
+        EXPECT_EQ(run(masked, {seen_as(floats({6}), 0, {2, 3}, {1, 1}), mask}), "E0312");
+    }
+    const std::string triangle = R"(
+.func main(x: f32[N, M]) -> 1
+  LOAD_LOCAL x
+  CALL_OP TRIANGLE 1 diagonal=DIAGONAL
+  RETURN 1
+)";
+    const auto module_of = [&](std::string op, std::string diagonal) {
+        std::string text = triangle;
+        text.replace(text.find("TRIANGLE"), 8, op);
+        return module_from(text.replace(text.find("DIAGONAL"), 8, diagonal));
+    };
+    const Module lower = module_of("tril_", "0"), upper = module_of("triu_", "0"), above = module_of("triu_", "1");
+    for (int round = 0; round < 2; ++round) {
+        EXPECT_EQ(after(lower, {3, 3}, {0, 1}), (std::vector<float>{1, 0, 0, 4, 5, 6}));
+        EXPECT_EQ(after(lower, {3, 3}, {1, 0}), (std::vector<float>{0, 0, 3, 4, 5, 6}));
+        EXPECT_EQ(after(upper, {3, 3}, {0, 1}), (std::vector<float>{0, 0, 3, 4, 5, 6}));
+        EXPECT_EQ(after(above, {2, 3}, {0, 1}), (std::vector<float>{0, 0, 3, 4, 5, 6}));
+        EXPECT_EQ(after(lower, {2, 3}, {3, 1}), (std::vector<float>{1, 0, 0, 4, 5, 0}));
+    }
+}
+
+// Memory that its owner relies on: refused where the program writes to it, and only there.
+TEST_P(RefusalTest, WriteToReadOnlyMemory) {
+    const Module module = module_from(R"(
+.func main(x: f32[N], y: f32[N]) -> 1
+  LOAD_LOCAL x
+  LOAD_LOCAL y
+  CALL_OP add_ 2
+  RETURN 1
+)");
+    const Module single = module_from(".func main(x: f32[N]) -> 1\n  LOAD_LOCAL x\n  CALL_OP exp_ 1\n  RETURN 1\n");
+    for (int round = 0; round < 2; ++round) {
+        const Tensor fixed = floats({3}), inference = floats({3}), free = floats({3});
+        fixed.refuse_writes();
+        inference.refuse_writes(DiagnosticId{512});
+        EXPECT_EQ(run(module, {fixed, free}), "E0511");
+        EXPECT_EQ(run(module, {seen_as(inference, 0, {2}, {1}), floats({2})}), "E0512");
+        EXPECT_EQ(run(single, {fixed}), "E0511");
+        EXPECT_EQ(values_of(Value(fixed)), (std::vector<float>{1, 2, 3}));
+        EXPECT_EQ(run(module, {free, fixed}), "");
+        EXPECT_EQ(run(module, {free, inference}), "");
+        EXPECT_EQ(values_of(Value(free)), (std::vector<float>{3, 6, 9}));
+        EXPECT_EQ(run(single, {free}), "");
+    }
+}
+
 // What a loop carries is written in place: what it reads may be what it writes, or not.
 constexpr std::string_view kGathered = R"(
 .func main(x: f32[N], n: int, own: bool) -> 1

@@ -30,6 +30,17 @@ TEST(Layout, StrongestClassWins) {
     EXPECT_EQ(text({2, 3, 4}, {0, 1, 1}), "self-overlapping");
 }
 
+TEST(Layout, InterleavedAxesNeedNotOverlap) {
+    EXPECT_FALSE(overlaps_itself(Ints{2, 3}, Ints{3, 2}));
+    EXPECT_FALSE(overlaps_itself(Ints{3, 3}, Ints{3, 2}));
+    EXPECT_TRUE(overlaps_itself(Ints{3, 4}, Ints{3, 2}));
+    EXPECT_TRUE(overlaps_itself(Ints{4, 3}, Ints{1, 1}));
+    EXPECT_FALSE(overlaps_itself(Ints{1 << 20, 1 << 20}, Ints{1 << 20, 1}));
+    EXPECT_FALSE(overlaps_itself(Ints{0, 4}, Ints{0, 0}));
+    EXPECT_FALSE(overlaps_itself(Ints{}, Ints{}));
+    EXPECT_TRUE(overlaps_itself(Ints{1 << 20, 3}, Ints{std::int64_t{1} << 60, 1}));
+}
+
 TEST(Layout, SizeOneAxesAndEmptyTensorsAreFree) {
     EXPECT_EQ(text({1, 4}, {99, 1}), "contiguous");
     EXPECT_EQ(text({4, 1}, {1, 0}), "contiguous");
@@ -65,6 +76,7 @@ TEST(Layout, NeverCallsAnOverlappingLayoutFree) {
                     for (std::size_t i = 0; i < 3; ++i) zero_stride |= sizes[i] > 1 && strides[i] == 0;
                     const std::set<std::int64_t> distinct(addresses.begin(), addresses.end());
                     const bool overlaps = distinct.size() != addresses.size();
+                    ASSERT_EQ(overlaps_itself(sizes, strides), overlaps) << testing::PrintToString(strides);
                     const auto kind = classify_layout(sizes, strides).kind;
                     const bool says_overlap = kind == LayoutKind::kSelfOverlapping || kind == LayoutKind::kBroadcast;
                     ASSERT_TRUE(!overlaps || says_overlap) << to_string(classify_layout(sizes, strides));
