@@ -89,6 +89,7 @@ public:
     std::vector<ValueId> call_op(std::string_view name, std::vector<ValueId> operands, const Attributes& attributes);
 
 private:
+    ValueId arithmetic(ScalarOperator op, ValueId a, ValueId b);
     std::optional<types::AttrValue> attribute(const Attribute& attribute, std::vector<ValueId>& operands);
 
     std::shared_ptr<FunctionState> function_;

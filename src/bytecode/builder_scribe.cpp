@@ -118,7 +118,7 @@ ValueId Scribe::arithmetic(ScalarOperator op, ValueId a, ValueId b) {
     return simple(Opcode::kScalar, {a, b}, infer_scalar(op, both), static_cast<std::int32_t>(op));
 }
 
-// Writes the expression; symbols are read from the argument that has them as a size.
+// Writes the expression; symbols are read from the argument that has them as a size, or solved for.
 ValueId Scribe::value(const Dim& dim) {
     if (dim.is_constant()) return constant(dim.constant());
     if (dim.is_symbol()) {
@@ -129,6 +129,18 @@ ValueId Scribe::value(const Dim& dim) {
             if (found == param.dims.end()) continue;
             return simple(Opcode::kGetDim, {function_->arguments[p]}, StaticType::integer(dim),
                           static_cast<std::int32_t>(found - param.dims.begin()));
+        }
+        for (std::size_t p = 0; p < function_->params.size(); ++p) {
+            const ParamDecl& param = function_->params[p];
+            for (std::size_t axis = 0; axis < param.dims.size() && !param.optional; ++axis) {
+                const auto form = types::linear_in(param.dims[axis], dim.symbol_id());
+                if (!form || !form->coefficient.is_constant() || form->coefficient.is_constant(0)) continue;
+                if (!form->rest.is_constant()) continue;
+                const ValueId size = simple(Opcode::kGetDim, {function_->arguments[p]},
+                                            StaticType::integer(param.dims[axis]), static_cast<std::int32_t>(axis));
+                const ValueId scaled = arithmetic(ScalarOperator::kSub, size, constant(form->rest.constant()));
+                return arithmetic(ScalarOperator::kFloorDiv, scaled, constant(form->coefficient.constant()));
+            }
         }
         fail(Diagnostic(DiagnosticId::kUnknownName)
                  .found("symbol " + module_->spell(dim) + " as a value")
@@ -152,9 +164,7 @@ ValueId Scribe::value(const Dim& dim) {
     const std::span<const Dim> parts = dim.operands();
     ValueId out = value(parts[0]);
     for (const Dim& part : parts.subspan(1)) {
-        const ValueId right = value(part);
-        const StaticType both[] = {type(out), type(right)};
-        out = simple(Opcode::kScalar, {out, right}, infer_scalar(op, both), static_cast<std::int32_t>(op));
+        out = arithmetic(op, out, value(part));
     }
     return out;
 }

@@ -1,4 +1,6 @@
 // The entry of a region: live values become registers and symbols, declarations become facts and guards.
+#include <cstdlib>
+
 #include "specialize/specializer.h"
 
 namespace flexor::specialize {
@@ -63,10 +65,12 @@ Dim Specializer::entry_size(const bytecode::ParamDecl* decl, std::size_t axis, c
         if (range.lo > 0) guard(ops::Relation::kLe, range.lo, size);
         if (range.hi < kDimInfinity) guard(ops::Relation::kLe, size, range.hi);
     }
+    const bool expression = declared && !names_symbol && !decl->dims[axis].is_constant();
     if (region_.exact_only || frozen) {
         if (frozen) program_.events.push_back("FROZEN on " + symbol_name + ": entry for " + std::to_string(hint));
         guard(ops::Relation::kEq, size, hint);
         program_.env.assume_eq(size, hint);
+        if (expression) deferred_.push_back({decl->dims[axis], hint});
         return hint;
     }
     if (!declared) return size;
@@ -86,13 +90,49 @@ Dim Specializer::entry_size(const bytecode::ParamDecl* decl, std::size_t axis, c
     return size;
 }
 
+std::vector<types::SymbolId> Specializer::unbound(const Dim& declared) const {
+    std::vector<types::SymbolId> symbols;
+    declared.collect_symbols(symbols);
+    std::erase_if(symbols, [&](types::SymbolId id) { return module_symbols_.count(id) != 0; });
+    return symbols;
+}
+
+Dim Specializer::over_entry(const Dim& declared) const {
+    return program_.env.simplify(declared.substitute([&](types::SymbolId id) { return &module_symbols_.at(id); }));
+}
+
+// A symbol that one size alone names is what solves the size for it. Whether there was one.
+bool Specializer::bind_by_solving(const DeferredDim& d) {
+    const std::vector<types::SymbolId> unknown = unbound(d.declared);
+    const auto form = unknown.size() == 1 ? types::linear_in(d.declared, unknown[0]) : std::nullopt;
+    if (!form) return false;
+    const Dim coefficient = over_entry(form->coefficient);
+    const Dim scaled = d.size - over_entry(form->rest);
+    if (coefficient.is_constant(0)) return guard(ops::Relation::kEq, scaled, 0), true;  // any number would do
+    if (!coefficient.is_constant()) guard(ops::Relation::kNe, coefficient, 0);
+    if (!coefficient.is_constant(1) && !coefficient.is_constant(-1))
+        guard(ops::Relation::kEq, Dim::mod(scaled, coefficient), 0);
+    if (coefficient.is_constant()) program_.env.assume_divisible(scaled, std::abs(coefficient.constant()));
+    const Dim value = program_.env.simplify(Dim::floor_div(scaled, coefficient));
+    const Range range = module_.symbols[unknown[0]].range;
+    guard(ops::Relation::kLe, std::max<std::int64_t>(range.lo, 0), value);
+    if (range.hi < kDimInfinity) guard(ops::Relation::kLe, value, range.hi);
+    program_.env.assume_range(value, {std::max<std::int64_t>(range.lo, 0), range.hi});
+    module_symbols_[unknown[0]] = value;
+    return true;
+}
+
 void Specializer::bind_deferred_dims() {
+    for (bool bound = true; bound;) {
+        bound = false;
+        for (auto d = deferred_.begin(); d != deferred_.end();) {
+            const bool solved = bind_by_solving(*d);
+            bound = bound || solved;
+            d = solved ? deferred_.erase(d) : d + 1;
+        }
+    }
     for (const DeferredDim& d : deferred_) {
-        std::vector<types::SymbolId> symbols;
-        d.declared.collect_symbols(symbols);
-        bool bound = true;
-        for (auto s : symbols) bound = bound && module_symbols_.count(s) != 0;
-        if (!bound) continue;
+        if (!unbound(d.declared).empty()) continue;
         const Dim value = d.declared.substitute([&](types::SymbolId s) { return &module_symbols_.at(s); });
         guard(ops::Relation::kEq, d.size, value);
         program_.env.assume_eq(d.size, value);

@@ -188,12 +188,8 @@ bool Specializer::resolve_attrs(const bytecode::CallSite& site, std::size_t firs
         if (ref == nullptr) {
             // Dims of attributes are over module symbols.
             const auto translate = [&](const Dim& d) -> std::optional<Dim> {
-                std::vector<types::SymbolId> symbols;
-                d.collect_symbols(symbols);
-                for (auto s : symbols) {
-                    if (module_symbols_.count(s) == 0) return std::nullopt;
-                }
-                return program_.env.simplify(d.substitute([&](types::SymbolId s) { return &module_symbols_.at(s); }));
+                if (!unbound(d).empty()) return std::nullopt;
+                return over_entry(d);
             };
             if (const auto* d = std::get_if<Dim>(&value)) {
                 const auto translated = translate(*d);

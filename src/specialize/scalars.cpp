@@ -91,6 +91,18 @@ Reg Specializer::real_operand(const LiveValue& v, std::int32_t pc) {
     return reg;
 }
 
+LiveValue Specializer::as_float(const LiveValue& integer, std::int32_t pc) {
+    LiveValue out;
+    if (is_constant(integer)) {
+        out.kind = Kind::kFloat;
+        out.real = static_cast<double>(integer.integer.constant());
+        return out;
+    }
+    out.kind = Kind::kReg;
+    out.reg = real_operand(integer, pc);
+    return out;
+}
+
 LiveValue Specializer::real(RealOp op, std::span<const LiveValue> operands, std::int32_t pc) {
     Inst inst;
     inst.kind = InstKind::kReal;

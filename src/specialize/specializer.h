@@ -72,7 +72,13 @@ private:
     Dim entry_size(const bytecode::ParamDecl* decl, std::size_t axis, const std::string& name, std::uint32_t slot);
     Dim slot_symbol(const std::string& name, std::uint32_t slot, types::Range range);
     void guard(ops::Relation relation, const Dim& a, const Dim& b);
+    struct DeferredDim {
+        Dim declared, size;
+    };
     void bind_deferred_dims();
+    bool bind_by_solving(const DeferredDim& dim);
+    std::vector<types::SymbolId> unbound(const Dim& declared) const;  // symbols of the module that nothing has bound
+    Dim over_entry(const Dim& declared) const;                        // a dim over bound symbols of the module
 
     // walk.cpp
     void walk(const bytecode::Function& function, std::int32_t function_index, State entry, std::int32_t start,
@@ -84,6 +90,7 @@ private:
     void leave(std::int32_t pc, const State& state, std::string reason);
     bool ends_at_once(std::int32_t pc) const;
     bool call(std::int32_t callee, std::int32_t count, std::int32_t pc, State& state);
+    bool bind_parameters(const bytecode::Function& function, State& inner, std::int32_t pc);
     std::uint32_t new_block();
 
     // merge.cpp
@@ -146,6 +153,7 @@ private:
                                          std::int32_t pc);
     LiveValue real(specialised::RealOp op, std::span<const LiveValue> operands, std::int32_t pc);
     Reg real_operand(const LiveValue& value, std::int32_t pc);
+    LiveValue as_float(const LiveValue& integer, std::int32_t pc);
     Reg float_register();
     bool is_float(const LiveValue& value) const;  // constant or known at run time
     Dim truth(const LiveValue& value) const;      // 0 or 1; value must be kInt, kBool
@@ -170,9 +178,6 @@ private:
     std::map<Reg, Memory> memory_;          // of roots
     std::uint32_t entry_symbol_limit_ = 0;  // symbols below are read from the call frame
     std::map<types::SymbolId, Dim> module_symbols_;
-    struct DeferredDim {
-        Dim declared, size;
-    };
     std::vector<DeferredDim> deferred_;
     std::uint32_t live_index_ = 0;  // value of the signature that is being built
 

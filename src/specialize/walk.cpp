@@ -236,6 +236,67 @@ bool Specializer::ends_at_once(std::int32_t pc) const {
                        [&](const Block& block) { return std::any_of(block.insts.begin(), block.insts.end(), is_op); });
 }
 
+// The arguments of an inlined call as its function declares them; its symbols are bound by them alone. False: nobody
+// knows before the run that they are so, or they are not, which the interpreter tells.
+bool Specializer::bind_parameters(const bytecode::Function& function, State& inner, std::int32_t pc) {
+    using bytecode::ParamKind;
+    using Kind = LiveValue::Kind;
+    std::map<types::SymbolId, Dim> symbols;
+    std::vector<DeferredDim> expressions;
+    const auto equal = [&](const Dim& a, const Dim& b) { return program_.env.eq(a, b) == Truth::kTrue; };
+    const auto has_dims = [&](const bytecode::ParamDecl& param, const types::TensorType& type) {
+        if (!param.any_dtype && param.dtype != type.dtype) return false;
+        if (param.any_rank) return true;
+        if (param.dims.size() != type.sizes.size()) return false;
+        for (std::size_t axis = 0; axis < param.dims.size(); ++axis) {
+            const Dim& declared = param.dims[axis];
+            const Dim& size = type.sizes[axis];
+            if (!declared.is_symbol()) {
+                expressions.push_back({declared, size});
+                continue;
+            }
+            const auto [known, fresh] = symbols.emplace(declared.symbol_id(), size);
+            const types::Range range = program_.env.range(size);
+            const types::Range wanted = module_.symbols[declared.symbol_id()].range;
+            const bool inside = std::max<std::int64_t>(range.lo, 0) >= wanted.lo &&
+                                (range.hi <= wanted.hi || wanted.hi >= types::kDimInfinity);
+            if (fresh ? !inside : !equal(known->second, size)) return false;
+        }
+        return true;
+    };
+    for (std::size_t i = 0; i < function.params.size(); ++i) {
+        const bytecode::ParamDecl& param = function.params[i];
+        LiveValue& value = inner.locals[i];
+        if (param.kind == ParamKind::kAny || (param.optional && value.kind == Kind::kNone)) continue;
+        const bool integer = value.kind == Kind::kInt || value.kind == Kind::kBool;
+        bool fits = false;
+        switch (param.kind) {
+            case ParamKind::kTensor:
+                fits = value.kind == Kind::kReg && !is_float(value) &&
+                       has_dims(param, program_.registers[value.reg].type.type);
+                break;
+            case ParamKind::kInt:
+                fits = integer;
+                if (fits) value.kind = Kind::kInt;
+                break;
+            case ParamKind::kFloat:
+                fits = integer || is_float(value);
+                if (integer) value = as_float(value, pc);
+                break;
+            case ParamKind::kBool: fits = value.kind == Kind::kBool; break;
+            case ParamKind::kString: fits = value.kind == Kind::kString; break;
+            case ParamKind::kAny: fits = true; break;
+        }
+        if (!fits) return false;
+    }
+    std::swap(module_symbols_, symbols);
+    const bool fit = std::ranges::all_of(expressions, [&](const DeferredDim& d) {
+        return unbound(d.declared).empty() && equal(over_entry(d.declared), d.size);
+    });
+    if (!fit) std::swap(module_symbols_, symbols);
+    return fit;
+}
+
 bool Specializer::call(std::int32_t callee, std::int32_t count, std::int32_t pc, State& state) {
     if (known_.kept_calls.count({function_index_, pc}) != 0) return refuse("a call whose body leaves the region");
     for (std::int32_t active : call_stack_) {
@@ -247,8 +308,11 @@ bool Specializer::call(std::int32_t callee, std::int32_t count, std::int32_t pc,
     State inner;
     inner.locals.assign(state.stack.end() - count, state.stack.end());
     inner.locals.resize(function.locals.size());
+    const std::map<types::SymbolId, Dim> own_symbols = module_symbols_;
+    if (!bind_parameters(function, inner, pc)) return refuse("a call whose arguments are not known to be as declared");
     std::vector<Returned> returns;
     walk(function, callee, std::move(inner), 0, &returns);
+    module_symbols_ = own_symbols;
     if (restart_ && known_.kept_calls.erase({call_stack_[0], -1}) != 0) {
         // The innermost call that left is the one to keep.
         known_.kept_calls.insert({function_index_, pc});

@@ -601,6 +601,28 @@ Dim product(std::span<const Dim> dims) {
     return out;
 }
 
+std::optional<LinearForm> linear_in(const Dim& dim, SymbolId symbol) {
+    std::vector<SymbolId> used;
+    dim.collect_symbols(used);
+    if (std::ranges::find(used, symbol) == used.end()) return LinearForm{0, dim};
+    if (dim.is_symbol()) return LinearForm{1, 0};
+    const bool sum = dim.op() == DimOp::kAdd;
+    if (!sum && dim.op() != DimOp::kMul) return std::nullopt;
+    LinearForm out = sum ? LinearForm{0, 0} : LinearForm{0, 1};
+    for (const Dim& operand : dim.operands()) {
+        const auto part = linear_in(operand, symbol);
+        if (!part) return std::nullopt;
+        if (sum) {
+            out = {out.coefficient + part->coefficient, out.rest + part->rest};
+            continue;
+        }
+        // The square of the symbol is not linear.
+        if (!out.coefficient.is_constant(0) && !part->coefficient.is_constant(0)) return std::nullopt;
+        out = {out.coefficient * part->rest + out.rest * part->coefficient, out.rest * part->rest};
+    }
+    return out;
+}
+
 std::vector<Dim> contiguous_strides(std::span<const Dim> sizes) {
     std::vector<Dim> strides(sizes.size());
     Dim stride = 1;

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -79,6 +80,14 @@ private:
 };
 
 Dim product(std::span<const Dim> dims);  // 1 for none
+
+// coefficient * symbol + rest, neither of which names the symbol.
+struct LinearForm {
+    Dim coefficient, rest;
+};
+// Nothing: the dim is no such sum.
+std::optional<LinearForm> linear_in(const Dim& dim, SymbolId symbol);
+
 // Row-major; as in the frameworks, a constant size 0 counts as 1.
 std::vector<Dim> contiguous_strides(std::span<const Dim> sizes);
 

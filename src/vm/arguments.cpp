@@ -10,13 +10,16 @@ using bytecode::Module;
 using bytecode::ParamDecl;
 using bytecode::ParamKind;
 
-std::optional<std::int64_t> SymbolValues::evaluate(const types::Dim& dim) const {
-    if (dim.is_constant()) return dim.constant();
+std::vector<types::SymbolId> SymbolValues::unbound(const types::Dim& dim) const {
     std::vector<types::SymbolId> symbols;
     dim.collect_symbols(symbols);
-    for (const types::SymbolId symbol : symbols) {
-        if (symbol >= bound.size() || !bound[symbol]) return std::nullopt;
-    }
+    std::erase_if(symbols, [&](types::SymbolId id) { return id < bound.size() && bound[id]; });
+    return symbols;
+}
+
+std::optional<std::int64_t> SymbolValues::evaluate(const types::Dim& dim) const {
+    if (dim.is_constant()) return dim.constant();
+    if (!unbound(dim).empty()) return std::nullopt;
     const types::Evaluated result = dim.evaluate(values);
     if (result.status != types::EvalStatus::kOk) return std::nullopt;
     return result.value;
@@ -29,6 +32,7 @@ public:
     ArgumentCheck(const Module& module, const Function& function) : module_(module), function_(function) {
         symbols_.values.assign(module.symbols.size(), 0);
         symbols_.bound.assign(module.symbols.size(), false);
+        for (const bytecode::SymbolDecl& symbol : module.symbols) symbols_.names.push_back(symbol.name);
     }
 
     Expected<SymbolValues> run(std::span<const Value> arguments) {
@@ -39,8 +43,15 @@ public:
                 .found(std::to_string(arguments.size()) + " arguments")
                 .expected(std::to_string(count));
         }
-        // Plain symbols bind first, whatever the order, so that expressions find them bound.
+        // Plain symbols bind first, whatever the order; then expressions bind what they alone name.
         for (std::size_t i = 0; i < count; ++i) FLEXOR_TRY(check(function_.params[i], arguments[i]));
+        for (bool bound = true; bound;) {
+            bound = false;
+            for (std::size_t i = 0; i < count; ++i) {
+                FLEXOR_ASSIGN(const bool some, solve(function_.params[i], arguments[i]));
+                bound = bound || some;
+            }
+        }
         for (std::size_t i = 0; i < count; ++i) FLEXOR_TRY(check_expressions(function_.params[i], arguments[i]));
         return std::move(symbols_);
     }
@@ -95,39 +106,78 @@ private:
                 if (dim.constant() != size) return refuse(DiagnosticId::kArgumentSizeMismatch, param, value.describe());
             } else if (dim.is_symbol()) {
                 const types::SymbolId id = dim.symbol_id();
-                const bytecode::SymbolDecl& symbol = module_.symbols[id];
                 if (!symbols_.bound[id]) {
-                    if (size < symbol.range.lo || size > symbol.range.hi) {
-                        return refuse(DiagnosticId::kOutOfDeclaredRange, param,
-                                      value.describe() + ", " + symbol.name + " = " + std::to_string(size))
-                            .hint(symbol.name + " is declared in " + std::to_string(symbol.range.lo) + ".." +
-                                  (symbol.range.hi >= types::kDimInfinity ? "" : std::to_string(symbol.range.hi)));
-                    }
-                    symbols_.bound[id] = true;
-                    symbols_.values[id] = size;
+                    FLEXOR_TRY(bind(param, value, id, size));
                 } else if (symbols_.values[id] != size) {
                     return refuse(DiagnosticId::kArgumentSizeMismatch, param, value.describe())
-                        .hint(symbol.name + " is " + std::to_string(symbols_.values[id]) + " by an earlier argument");
+                        .hint(module_.symbols[id].name + " is " + std::to_string(symbols_.values[id]) +
+                              " by an earlier argument");
                 }
             }
         }
         return {};
     }
 
+    Expected<void> bind(const ParamDecl& param, const Value& value, types::SymbolId id, std::int64_t number) {
+        const bytecode::SymbolDecl& symbol = module_.symbols[id];
+        if (number < symbol.range.lo || number > symbol.range.hi) {
+            return refuse(DiagnosticId::kOutOfDeclaredRange, param,
+                          value.describe() + ", " + symbol.name + " = " + std::to_string(number))
+                .hint(symbol.name + " is declared in " + std::to_string(symbol.range.lo) + ".." +
+                      (symbol.range.hi >= types::kDimInfinity ? "" : std::to_string(symbol.range.hi)));
+        }
+        symbols_.bound[id] = true;
+        symbols_.values[id] = number;
+        return {};
+    }
+
+    static bool has_expressions(const ParamDecl& param, const Value& value) {
+        return param.kind == ParamKind::kTensor && !param.any_rank && value.is_tensor();
+    }
+
+    // Binds the symbols that expressions of the argument alone name, where they are linear in them. Whether there were
+    // any.
+    Expected<bool> solve(const ParamDecl& param, const Value& value) {
+        bool bound = false;
+        for (std::size_t axis = 0; has_expressions(param, value) && axis < param.dims.size(); ++axis) {
+            const types::Dim& dim = param.dims[axis];
+            if (dim.is_constant() || dim.is_symbol()) continue;
+            const std::vector<types::SymbolId> unknown = symbols_.unbound(dim);
+            const auto form = unknown.size() == 1 ? types::linear_in(dim, unknown[0]) : std::nullopt;
+            if (!form) continue;
+            const auto coefficient = symbols_.evaluate(form->coefficient);
+            const auto rest = symbols_.evaluate(form->rest);
+            const std::int64_t size = value.tensor().size(static_cast<int>(axis));
+            std::int64_t scaled = 0;
+            if (!coefficient || !rest || __builtin_sub_overflow(size, *rest, &scaled)) continue;
+            if (*coefficient == 0 ? scaled != 0 : scaled % *coefficient != 0) {
+                return refuse(DiagnosticId::kArgumentSizeMismatch, param, value.describe())
+                    .hint(spell(dim) + " is " + std::to_string(size) + " for no integer " +
+                          module_.symbols[unknown[0]].name);
+            }
+            if (*coefficient == 0) continue;  // any number would do
+            FLEXOR_TRY(bind(param, value, unknown[0], scaled / *coefficient));
+            bound = true;
+        }
+        return bound;
+    }
+
     Expected<void> check_expressions(const ParamDecl& param, const Value& value) const {
-        if (param.kind != ParamKind::kTensor || param.any_rank || !value.is_tensor()) return {};
-        for (std::size_t axis = 0; axis < param.dims.size(); ++axis) {
+        for (std::size_t axis = 0; has_expressions(param, value) && axis < param.dims.size(); ++axis) {
             const types::Dim& dim = param.dims[axis];
             if (dim.is_constant() || dim.is_symbol()) continue;
             const auto expected = symbols_.evaluate(dim);
             const std::int64_t size = value.tensor().size(static_cast<int>(axis));
             if (expected && *expected != size) {
                 return refuse(DiagnosticId::kArgumentSizeMismatch, param, value.describe())
-                    .hint(dim.to_string([&](types::SymbolId id) { return module_.symbols[id].name; }) + " is " +
-                          std::to_string(*expected));
+                    .hint(spell(dim) + " is " + std::to_string(*expected));
             }
         }
         return {};
+    }
+
+    std::string spell(const types::Dim& dim) const {
+        return dim.to_string([&](types::SymbolId id) { return module_.symbols[id].name; });
     }
 
     const Module& module_;
@@ -140,6 +190,28 @@ private:
 Expected<SymbolValues> check_arguments(const Module& module, const Function& function,
                                        std::span<const Value> arguments) {
     return ArgumentCheck(module, function).run(arguments);
+}
+
+std::vector<std::uint32_t> number_parameters(const Function& function) {
+    std::vector<std::uint32_t> out;
+    for (std::uint32_t i = 0; i < function.params.size(); ++i) {
+        const ParamKind kind = function.params[i].kind;
+        if (kind == ParamKind::kInt || kind == ParamKind::kFloat) out.push_back(i);
+    }
+    return out;
+}
+
+std::span<const Value> as_declared(const Function& function, std::span<const std::uint32_t> numbers,
+                                   std::span<const Value> arguments, std::vector<Value>& storage) {
+    for (const std::uint32_t i : numbers) {
+        if (i >= arguments.size()) break;
+        const bool to_float = function.params[i].kind == ParamKind::kFloat;
+        const Value& given = arguments[i];
+        if (!given.is_bool() && !(to_float && given.is_int())) continue;
+        if (storage.empty()) storage.assign(arguments.begin(), arguments.end());
+        storage[i] = to_float ? Value(static_cast<double>(given.integer())) : Value(given.integer());
+    }
+    return storage.empty() ? arguments : std::span<const Value>(storage);
 }
 
 }  // namespace flexor::vm

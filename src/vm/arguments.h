@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "bytecode/module.h"
@@ -15,12 +16,24 @@ namespace flexor::vm {
 struct SymbolValues {
     std::vector<std::int64_t> values;
     std::vector<bool> bound;
+    std::vector<std::string_view> names;  // of the module
+    // The symbols of `dim` that are not bound.
+    std::vector<types::SymbolId> unbound(const types::Dim& dim) const;
     // None if a symbol is not bound or the arithmetic overflows.
     std::optional<std::int64_t> evaluate(const types::Dim& dim) const;
 };
 
-// Kinds, dtypes, ranks, sizes (equal for equal symbols, inside the declared ranges). Binds symbols on the way.
+// Kinds, dtypes, ranks, sizes (equal for equal symbols, inside the declared ranges). Binds symbols on the way: those
+// that are a size, and those that one size is linear in.
 Expected<SymbolValues> check_arguments(const bytecode::Module& module, const bytecode::Function& function,
                                        std::span<const Value> arguments);
+
+// Parameters declared `int` or `float`.
+std::vector<std::uint32_t> number_parameters(const bytecode::Function& function);
+
+// The arguments with numbers as `number_parameters` declare them: an int or bool given for a float is that float, a
+// bool given for an int that int. `storage`, empty before, holds them if any differs.
+std::span<const Value> as_declared(const bytecode::Function& function, std::span<const std::uint32_t> numbers,
+                                   std::span<const Value> arguments, std::vector<Value>& storage);
 
 }  // namespace flexor::vm

@@ -17,8 +17,9 @@ namespace flexor::vm {
 
 // Facts about a function that every call needs.
 struct FunctionFacts {
-    bool writes = false;        // it, or what it calls, writes to tensors
-    bool uses_symbols = false;  // an attribute names a symbol of the module
+    bool writes = false;                   // it, or what it calls, writes to tensors
+    std::vector<types::SymbolId> symbols;  // of the module, that attributes name
+    std::vector<std::uint32_t> numbers;    // number_parameters()
 };
 
 // Shared by all threads: the safe points of one Module.

@@ -28,11 +28,12 @@ EntryPoint* ModuleState::point(std::int32_t function, std::int32_t pc) {
 
 namespace {
 
-bool names_symbol(const types::AttrValue& value) {
-    if (const auto* dim = std::get_if<types::Dim>(&value)) return !dim->is_constant();
-    if (const auto* list = std::get_if<types::DimList>(&value))
-        return std::any_of(list->begin(), list->end(), [](const types::Dim& dim) { return !dim.is_constant(); });
-    return false;
+// Appends the symbols that the attribute names, without duplicates.
+void collect_symbols(const types::AttrValue& value, std::vector<types::SymbolId>& out) {
+    if (const auto* dim = std::get_if<types::Dim>(&value)) dim->collect_symbols(out);
+    if (const auto* list = std::get_if<types::DimList>(&value)) {
+        for (const types::Dim& dim : *list) dim.collect_symbols(out);
+    }
 }
 
 // main(p0, ...) = the op of `site`.
@@ -59,10 +60,11 @@ Expected<bytecode::ModuleRef> make_one_op(const bytecode::Module& owner, const b
 std::vector<FunctionFacts> find_facts(const bytecode::Module& module) {
     std::vector<FunctionFacts> facts(module.functions.size());
     for (std::size_t i = 0; i < facts.size(); ++i) {
+        facts[i].numbers = number_parameters(module.functions[i]);
         for (const bytecode::CallSite& site : module.functions[i].sites) {
             if (site.definition != nullptr && site.definition->effects.value == ops::Effects::kWritesFirst)
                 facts[i].writes = true;
-            for (const auto& [name, value] : site.attrs.items()) facts[i].uses_symbols |= names_symbol(value);
+            for (const auto& [name, value] : site.attrs.items()) collect_symbols(value, facts[i].symbols);
         }
     }
     const bool any_writes = std::any_of(facts.begin(), facts.end(), [](const FunctionFacts& f) { return f.writes; });
@@ -89,9 +91,9 @@ bytecode::ModuleRef ModuleState::one_op_module(const bytecode::Module& owner, st
     std::lock_guard lock(mutex);
     const auto [at, fresh] = one_op.try_emplace({function, site});
     if (!fresh) return at->second;
-    for (const auto& [name, value] : call.attrs.items()) {
-        if (names_symbol(value)) return nullptr;
-    }
+    std::vector<types::SymbolId> symbols;
+    for (const auto& [name, value] : call.attrs.items()) collect_symbols(value, symbols);
+    if (!symbols.empty()) return nullptr;
     const int results = ops::result_count(*call.definition, call.attrs);
     if (results < 0) return nullptr;
     auto made = make_one_op(owner, call, results);
@@ -273,9 +275,12 @@ Expected<void> Engine::run(const bytecode::ModuleRef& module, std::int32_t funct
     return done;
 }
 
-Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<const Value> arguments,
+Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<const Value> given,
                                      std::vector<Value>& results) {
     const bytecode::Function& f = run.module->functions[static_cast<std::size_t>(function)];
+    const FunctionFacts& facts = run.thread_module->state->facts[static_cast<std::size_t>(function)];
+    std::vector<Value> converted;
+    const std::span<const Value> arguments = as_declared(f, facts.numbers, given, converted);
     if (compiler_ == nullptr) {
         auto checked = check_arguments(*run.module, f, arguments);
         if (!checked) return std::move(checked).error();
@@ -289,13 +294,8 @@ Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<
     bool ran = false;
     {
         ScratchLease scratch(run.context);
-        const ModuleState& state = *run.thread_module->state;
-        LiveValues live{arguments,
-                        {},
-                        static_cast<std::uint32_t>(f.locals.size()),
-                        {},
-                        state.facts[static_cast<std::size_t>(function)].writes};
-        if (live.writes) live.weights = state.weights;
+        LiveValues live{arguments, {}, static_cast<std::uint32_t>(f.locals.size()), {}, facts.writes};
+        if (live.writes) live.weights = run.thread_module->state->weights;
         Found found;
         look_up(run, function, 0, live, *scratch, found);
         if (found.error != nullptr) return std::move(*found.error);

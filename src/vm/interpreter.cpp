@@ -58,7 +58,7 @@ void Interpreter::begin(std::span<const Value> arguments, std::string reason) {
     stack_.reserve(static_cast<std::size_t>(std::max(function_.max_stack, 0)));
     reason_ = std::move(reason);
     // Not needed where run() has bound them already; cheap beside interpretation.
-    if (run_.thread_module->state->facts[static_cast<std::size_t>(function_index_)].uses_symbols)
+    if (!run_.thread_module->state->facts[static_cast<std::size_t>(function_index_)].symbols.empty())
         arguments_.assign(arguments.begin(), arguments.end());
 }
 
@@ -154,9 +154,11 @@ Expected<Interpreter::Flow> Interpreter::try_region(std::vector<Value>& results)
         const auto& facts = run_.thread_module->state->facts[static_cast<std::size_t>(function_index_)];
         LiveValues live{locals_, stack_, static_cast<std::uint32_t>(function_.locals.size()), {}, facts.writes};
         if (facts.writes) live.weights = run_.thread_module->state->weights;
-        if (facts.uses_symbols && entry_pc != 0) {
-            FLEXOR_ASSIGN(const SymbolValues* bound, symbols());
-            live.symbols = bound->values;
+        if (!facts.symbols.empty() && entry_pc != 0) {
+            FLEXOR_ASSIGN(const SymbolValues* values, symbols());
+            // A region knows all of them or none: the interpreter refuses those that no argument binds.
+            const bool all = std::ranges::all_of(facts.symbols, [&](types::SymbolId id) { return values->bound[id]; });
+            if (all) live.symbols = values->values;
         }
         Engine::Found found;
         engine_.look_up(run_, function_index_, pc_, live, *scratch, found);
@@ -334,14 +336,14 @@ Expected<bool> Interpreter::call_one_op(std::int32_t index, std::span<const Valu
 Expected<void> Interpreter::refuse_fixed_write(const bytecode::CallSite& site, std::span<const Value> operands) const {
     if (site.definition->effects.value != ops::Effects::kWritesFirst || operands.empty() || !operands[0].is_tensor())
         return {};
-    for (const bytecode::Weight& weight : module_.weights) {
-        if (weight.tensor.storage() != storage) continue;
     const Storage* storage = operands[0].tensor().storage();
     if (const DiagnosticId why = storage->write_refusal; why != DiagnosticId{}) {
         const bool read_only = why == DiagnosticId::kReadOnlyArgument;
         return Diagnostic(why).op(site.op).hint(read_only ? "pass a copy"
                                                           : "pass a clone, or call under torch.inference_mode()");
     }
+    for (const bytecode::Weight& weight : module_.weights) {
+        if (weight.tensor.storage() != storage) continue;
         return Diagnostic(DiagnosticId::kBadOperand)
             .op(site.op)
             .found("weight " + weight.name)

@@ -102,12 +102,19 @@ private:
     Expected<Dim> evaluate(const Dim& dim, const std::string& name) const {
         if (dim.is_constant()) return dim;
         FLEXOR_ASSIGN(const SymbolValues* values, symbols_());
+        const auto spell = [&](types::SymbolId id) { return std::string(values->names[id]); };
+        if (const std::vector<types::SymbolId> unbound = values->unbound(dim); !unbound.empty()) {
+            return Diagnostic(DiagnosticId::kUnknownName)
+                .operand(name)
+                .found("symbol " + std::string(values->names[unbound[0]]))
+                .expected("a symbol that the sizes of the arguments determine");
+        }
         const auto value = values->evaluate(dim);
         if (!value) {
             return Diagnostic(DiagnosticId::kSizeOverflow)
                 .operand(name)
-                .found(dim.to_string([](types::SymbolId id) { return "symbol " + std::to_string(id); }))
-                .expected("symbols that the arguments bind and a result that fits in 64 bits");
+                .found(dim.to_string(spell))
+                .expected("a result that fits in 64 bits");
         }
         return Dim(*value);
     }

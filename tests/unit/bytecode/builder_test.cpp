@@ -200,6 +200,20 @@ TEST(Builder, UsesSizesAsAttributesAndAsValues) {
     EXPECT_NE(text.find("GET_DIM      1"), std::string::npos) << text;
 }
 
+TEST(Builder, SolvesASizeForItsSymbol) {
+    Builder b;
+    const SymbolicInt n = b.symbol("N");
+    FunctionBuilder f = b.function("main");
+    const Var x = f.input("x", DType::kF32, {n * 2 + 1});
+    f.output("out", f.op("mul", {x, n}));
+    EXPECT_NE(listing(built(b)).find("  GET_DIM      0\n"
+                                     "  LOAD_CONST   1\n"
+                                     "  SCALAR       sub\n"
+                                     "  LOAD_CONST   2\n"
+                                     "  SCALAR       floor_div\n"),
+              std::string::npos);
+}
+
 TEST(Builder, ReadsSizesThatOnlyTheRunKnows) {
     Builder b;
     FunctionBuilder f = b.function("main");
@@ -289,20 +303,6 @@ TEST(Builder, NamesWhatIsWrong) {
               "E0118");
 }
 
-TEST(Builder, LivesAsLongAsWhatItHandsOut) {
-    FunctionBuilder f = Builder().function("main");
-    const Var x = f.input("x", "f32[N, 4]");
-    const Var y = f.op("exp", {x});
-    const Var late = f.input("late", "f32[N]");  // an argument after a value
-    EXPECT_EQ(y.type(), "f32[N,4]");
-    EXPECT_EQ(f.op("mul", {late, late.size(0)}).type(), "f32[N]");
-}
-
-TEST(Builder, SharesWeightsWithoutCopy) {
-    Builder b;
-    Tensor w = Tensor::empty(DType::kF32, {2, 2});
-    std::fill_n(w.data_as<float>(), 4, 0.5F);
-    b.weight("layer.0.w", w);
 // What one Builder made means nothing in another, whatever place it has there.
 TEST(Builder, RefusesWhatAnotherBuilderMade) {
     const auto refused = [](const std::function<void(FunctionBuilder&, const Var&, const SymbolicInt&)>& use) {
@@ -350,6 +350,20 @@ TEST(Builder, RefusesSizesThatOnlyTheRunKnowsInDeclarations) {
     EXPECT_EQ(b.error()->code(), "E0117");
 }
 
+TEST(Builder, LivesAsLongAsWhatItHandsOut) {
+    FunctionBuilder f = Builder().function("main");
+    const Var x = f.input("x", "f32[N, 4]");
+    const Var y = f.op("exp", {x});
+    const Var late = f.input("late", "f32[N]");  // an argument after a value
+    EXPECT_EQ(y.type(), "f32[N,4]");
+    EXPECT_EQ(f.op("mul", {late, late.size(0)}).type(), "f32[N]");
+}
+
+TEST(Builder, SharesWeightsWithoutCopy) {
+    Builder b;
+    Tensor w = Tensor::empty(DType::kF32, {2, 2});
+    std::fill_n(w.data_as<float>(), 4, 0.5F);
+    b.weight("layer.0.w", w);
     FunctionBuilder f = b.function("main");
     const Var x = f.input("x", "f32[N, 2]");
     f.output("out", f.op("matmul", {x, f.weight("layer.0.w")}));

@@ -99,6 +99,23 @@ TEST(Dim, SubstituteAndCollect) {
     EXPECT_EQ(e, B + Dim::floor_div(T, 4));
 }
 
+TEST(Dim, SolvesForASymbolThatItIsLinearIn) {
+    const Dim n = Dim::symbol(0), b = Dim::symbol(1);
+    const auto is = [](const Dim& dim, const Dim& coefficient, const Dim& rest) {
+        const auto form = linear_in(dim, 0);
+        return form && form->coefficient == coefficient && form->rest == rest;
+    };
+    EXPECT_TRUE(is(n, 1, 0));
+    EXPECT_TRUE(is(n * 2 + 1, 2, 1));
+    EXPECT_TRUE(is(Dim(10) - n, -1, 10));
+    EXPECT_TRUE(is((n + b) * b + 3, b, b * b + 3));
+    EXPECT_TRUE(is(b * 2, 0, b * 2));
+    EXPECT_TRUE(is(n * 3 + Dim::floor_div(b, 2), 3, Dim::floor_div(b, 2)));
+    for (const Dim& other : {n * n, Dim::mod(n, 2), Dim::max(n, 1), n + Dim::floor_div(n, 2), (n + 1) * (n + b)}) {
+        EXPECT_FALSE(linear_in(other, 0));
+    }
+}
+
 TEST(Dim, ContiguousStrides) {
     const std::vector<Dim> sizes{B, S, 768};
     EXPECT_EQ(contiguous_strides(sizes), (std::vector<Dim>{768 * S, 768, 1}));
