@@ -15,13 +15,13 @@ using Results = std::vector<ShapeResult>;
 
 // ---------------------------------------------------------------- dtype rules
 
-// One dtype for all: torch refuses a mixture, NumPy promotes. The result has the attribute "dtype" if given.
-Expected<DTypes> product_dtype(Args args, const Attrs& attrs, Promotion promotion) {
+// One dtype for all: torch refuses a mixture and bools, NumPy promotes. The result has the attribute "dtype" if given.
+Expected<DTypes> matmul_dtype(Args args, const Attrs& attrs, Promotion promotion) {
     const DType d = rules::common_dtype(args, promotion);
-    for (std::size_t i = 0; i < args.size(); ++i) {
+    for (std::size_t i = 0; i < args.size() && promotion == Promotion::kTorch; ++i) {
         if (!args[i].present) continue;
         if (args[i].type.dtype == DType::kBool) return rules::refuse_dtype(args, i, "a dtype other than bool");
-        if (promotion == Promotion::kTorch && args[i].type.dtype != args[0].type.dtype) {
+        if (args[i].type.dtype != args[0].type.dtype) {
             return rules::refuse_dtype(args, i, std::string(dtype_name(args[0].type.dtype)));
         }
     }
@@ -36,6 +36,12 @@ Expected<DTypes> product_dtype(Args args, const Attrs& attrs, Promotion promotio
         }
         dtypes.results[0] = result;
     }
+    return dtypes;
+}
+// The products that torch alone has take no bools.
+Expected<DTypes> product_dtype(Args args, const Attrs& attrs, Promotion promotion) {
+    FLEXOR_ASSIGN(DTypes dtypes, matmul_dtype(args, attrs, promotion));
+    if (dtypes.operands[0] == DType::kBool) return rules::refuse_dtype(args, 0, "a dtype other than bool");
     return dtypes;
 }
 
@@ -107,21 +113,27 @@ bool outer_shape(ShapeContext& context, Results& results) {
 
 Attrs wide_product(GraphBuilder& g, GraphValue x) { return {{"dtype", compute_dtype(g.type(x).type.dtype)}}; }
 
+// Of bools the logical or of ands: whether a sum of ands is not zero.
 std::vector<GraphValue> lower_matmul(GraphBuilder& g, std::span<const GraphValue> args, const Attrs& attrs) {
     GraphValue x = args[0];
     GraphValue y = args[1];
+    const bool bools = g.type(x).type.dtype == DType::kBool && g.type(y).type.dtype == DType::kBool;
+    if (bools) {
+        x = cast_to(g, x, DType::kI64);
+        y = cast_to(g, y, DType::kI64);
+    }
     const bool x_vector = g.type(x).type.rank() == 1;
     const bool y_vector = g.type(y).type.rank() == 1;
     if (x_vector) x = g.op("unsqueeze", {x}, Attrs{{"axis", 0}});
     if (y_vector) y = g.op("unsqueeze", {y}, Attrs{{"axis", 1}});
     Attrs product;
-    if (attrs.has("dtype")) product.set("dtype", attrs.dtype("dtype"));
+    if (attrs.has("dtype") && !bools) product.set("dtype", attrs.dtype("dtype"));
     GraphValue result = g.op("batch_matmul", {x, y}, product);
     types::DimList axes;
     if (x_vector) axes.push_back(-2);
     if (y_vector) axes.push_back(-1);
     if (!axes.empty()) result = g.op("squeeze", {result}, Attrs{{"axes", axes}});
-    return {result};
+    return {cast_to(g, result, g.result_dtype())};
 }
 // The bias joins before the one rounding.
 std::vector<GraphValue> lower_linear(GraphBuilder& g, std::span<const GraphValue> args, const Attrs&) {
@@ -286,9 +298,11 @@ std::vector<OpDef> contraction_ops() {
     constexpr Constraint inner{"the last size of x equals the size of y that it is summed with"};
     constexpr Constraint batch{"batch sizes are equal or one of them is 1"};
     std::vector<OpDef> ops;
-    add_op(ops, "matmul", "The matrix product over the last axes, vectors where the rank is 1, batches broadcast.", two,
-           dtype, keep<Constraint>({{"x and y have rank 1 or more", DiagnosticId::kWrongRank}, inner, batch}),
-           product_dtype, matmul_shape, reference_matmul, lower_matmul, {numbers, matmul_samples},
+    add_op(ops, "matmul",
+           "The matrix product over the last axes, vectors where the rank is 1, batches broadcast; beside NumPy, of "
+           "bools the logical or of ands.",
+           two, dtype, keep<Constraint>({{"x and y have rank 1 or more", DiagnosticId::kWrongRank}, inner, batch}),
+           matmul_dtype, matmul_shape, reference_matmul, lower_matmul, {numbers, matmul_samples},
            {"torch.matmul", "numpy.matmul", "MatMul"});
     add_op(ops, "batch_matmul",
            "The matrix product over the last two axes, batches broadcast; dtype f32 keeps the sums of f16 and bf16.",

@@ -73,8 +73,14 @@ NodeId lower_sign(BodyBuilder& b, NodeArgs a, const Attrs& attrs) {
     if (!is_floating(b.dtype(a[0])) || attrs.flag("keep_nan")) return sign;
     return b.select(b.unary(S::kIsNan, a[0]), number(b, a[0], 0), sign);
 }
+// Of integers rounded towards zero.
 NodeId lower_reciprocal(BodyBuilder& b, NodeArgs a, const Attrs&) {
-    return b.binary(S::kDiv, number(b, a[0], 1), a[0]);
+    const DType dtype = b.dtype(a[0]);
+    const NodeId one = number(b, a[0], 1);
+    if (is_floating(dtype)) return b.binary(S::kDiv, one, a[0]);
+    const NodeId floor = b.binary(S::kFloorDiv, one, a[0]);
+    if (dtype == DType::kU8) return floor;
+    return b.select(b.binary(S::kLt, a[0], b.constant_int(dtype, -1)), b.constant_int(dtype, 0), floor);
 }
 NodeId lower_square(BodyBuilder& b, NodeArgs a, const Attrs&) { return b.binary(S::kMul, a[0], a[0]); }
 NodeId lower_relu(BodyBuilder& b, NodeArgs a, const Attrs&) { return b.binary(S::kMax, a[0], number(b, a[0], 0)); }
@@ -145,6 +151,18 @@ Expected<DTypes> sign_dtype(std::span<const ArgType> args, const Attrs& attrs, t
     return promotion == types::Promotion::kNumpy ? rules::same_not_bool(args, attrs, promotion)
                                                  : rules::same(args, attrs, promotion);
 }
+// NumPy keeps integers and rounds bools as its smallest floats.
+Expected<DTypes> reciprocal_dtype(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion) {
+    if (promotion == types::Promotion::kTorch) return rules::to_float(args, attrs, promotion);
+    FLEXOR_ASSIGN(DTypes dtypes, rules::same(args, attrs, promotion));
+    if (dtypes.results[0] == DType::kBool) dtypes = {{DType::kI8}, {DType::kI8}};
+    return dtypes;
+}
+Expected<DTypes> round_dtype(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion) {
+    FLEXOR_ASSIGN(DTypes dtypes, rules::same_not_bool_in_torch(args, attrs, promotion));
+    if (dtypes.results[0] == DType::kBool) dtypes = {{DType::kF16}, {DType::kF16}};
+    return dtypes;
+}
 Expected<DTypes> square_dtype(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion) {
     FLEXOR_ASSIGN(DTypes dtypes, rules::same(args, attrs, promotion));
     if (dtypes.results[0] == DType::kBool) {
@@ -166,6 +184,13 @@ Expected<void> reference_sign(ReferenceContext& c) {
     return map_elements(c, [&](Elements e) {
         if (!e[0].floating) return int_element((e[0].integer > 0) - (e[0].integer < 0));
         return real_element(std::isnan(e[0].real) && !keep_nan ? 0.0 : sign_of(e[0].real));
+    });
+}
+Expected<void> reference_reciprocal(ReferenceContext& c) {
+    return map_elements(c, [](Elements e, Element* out) {
+        if (!e[0].floating && e[0].integer == 0) return false;
+        *out = e[0].floating ? real_element(1 / e[0].real) : int_element(1 / e[0].integer);
+        return true;
     });
 }
 Expected<void> reference_gelu(ReferenceContext& c) {
@@ -251,8 +276,9 @@ std::vector<OpDef> unary_ops() {
     add("rsqrt", "One over the square root of x.", {to_float},
         {reference_real<[](double x) { return 1 / std::sqrt(x); }>}, {direct<S::kRsqrt>}, Samples{all, kPositive},
         Names{"torch.rsqrt", "", ""});
-    add("reciprocal", "One over x.", {to_float}, {reference_real<[](double x) { return 1 / x; }>}, {lower_reciprocal},
-        Samples{all, kPositive}, Names{"torch.reciprocal", "", "Reciprocal"});
+    add("reciprocal", "One over x. Beside NumPy, integers stay integers, rounded towards zero, and a zero raises.",
+        {reciprocal_dtype}, {reference_reciprocal}, {lower_reciprocal}, Samples{all, kPositive},
+        Names{"torch.reciprocal", "numpy.reciprocal", "Reciprocal"});
     add("square", "x times x; a bool becomes an integer.", {square_dtype},
         {reference_unary<[](double x) { return x * x; }, [](I x) { return wrap_mul(x, x); }>}, {lower_square},
         Samples{all, kUnary}, Names{"torch.square", "numpy.square", ""});
@@ -325,7 +351,7 @@ std::vector<OpDef> unary_ops() {
     add("ceil", "The smallest whole number not below x.", {same_not_bool_in_torch},
         {reference_unary<[](double x) { return std::ceil(x); }, kIdentity>}, {floats_only<S::kCeil>},
         Samples{numbers, kUnary}, Names{"torch.ceil", "numpy.ceil", "Ceil"});
-    add("round", "The nearest whole number, ties to even.", {same_not_bool_in_torch},
+    add("round", "The nearest whole number, ties to even.", {round_dtype},
         {reference_unary<[](double x) { return std::nearbyint(x); }, kIdentity>}, {floats_only<S::kRound>},
         Samples{numbers, kUnary}, Names{"torch.round", "numpy.round", "Round"});
     add("trunc", "x without its fraction.", {same_not_bool_in_torch},

@@ -341,8 +341,8 @@ OpDef in_place(std::size_t i, const OpDef& op) {
     // torch.add -> torch.Tensor.add_; what lives elsewhere has no in-place method.
     const bool method = torch.starts_with("torch.") && torch.find('.', 6) == std::string::npos;
     // The float functions give floats, which integers do not take back.
-    const bool floats_only =
-        op.dtype.value == DTypeRule(rules::to_float) || op.dtype.value == DTypeRule(rules::quotient);
+    const bool floats_only = op.dtype.value == DTypeRule(rules::to_float) ||
+                             op.dtype.value == DTypeRule(rules::quotient) || name == "reciprocal";
     // A bool promoted by a scalar is not stored back either.
     const bool numbers_only =
         op.dtype.value == DTypeRule(rules::promote) || op.dtype.value == DTypeRule(rules::product) || name == "square";
