@@ -34,6 +34,10 @@ class DTypeError(FlexorError, TypeError, RuntimeError):
     """A dtype, device or kind of value is not taken here (E04xx)."""
 
 
+class IntegerRangeError(DTypeError, OverflowError, ValueError):
+    """An integer does not fit in the dtype that an op computes in."""
+
+
 class ArgumentError(FlexorError, ValueError, RuntimeError):
     """An argument or option contradicts what the program declares (E05xx)."""
 
@@ -77,6 +81,7 @@ _BY_NAME: dict[str, type[FlexorError]] = {
     "AxisOutOfRange": IndexShapeError,
     "ElementIndexOutOfRange": IndexShapeError,
     "DivisionByZero": DivisionError,
+    "IntegerOutOfRange": IntegerRangeError,
     "AssertionFailed": AssertionFailed,
     "Interrupted": Interrupted,
 }

@@ -236,8 +236,7 @@ void Lowerer::lower_check(const Inst& inst) {
         check.a = slots_.value(r.a, frame());
         check.b = slots_.value(r.b, frame());
         check.or_one = r.or_one;
-        const DiagnosticId id =
-            inst.kind == InstKind::kAssert ? DiagnosticId::kAssertionFailed : DiagnosticId::kShapeMismatch;
+        const DiagnosticId id = inst.kind == InstKind::kAssert ? DiagnosticId::kAssertionFailed : r.id;
         check.diagnostic =
             failure(id, inst, r.constraint,
                     program_.env.to_string(r.a) + std::string(ops::spelling(r.relation)) + program_.env.to_string(r.b));

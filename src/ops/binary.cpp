@@ -159,14 +159,43 @@ Expected<DTypes> where_dtype(std::span<const ArgType> args, const Attrs&, types:
         return rules::refuse_dtype(args, 0, "bool");
     }
     const DType d = rules::common_dtype(args, promotion, 1);
-    return DTypes{{DType::kBool, d, d}, {d}};
+    DTypes dtypes{{DType::kBool, d, d}, {d}, std::vector<ScalarBound>()};  // NumPy wraps integers here
+    if (promotion == types::Promotion::kTorch) rules::bound_integers(args, promotion, dtypes);
+    return dtypes;
 }
 Expected<DTypes> clamp_dtype(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion) {
     if (!args[1].present && !args[2].present) {
         return Diagnostic(DiagnosticId::kMissingArgument).expected("min, max or both");
     }
-    return promotion == types::Promotion::kTorch ? rules::promote_not_bool(args, attrs, promotion)
-                                                 : rules::promote(args, attrs, promotion);
+    if (promotion == types::Promotion::kTorch) {
+        FLEXOR_ASSIGN(DTypes dtypes, rules::promote_not_bool(args, attrs, promotion));
+        rules::bound_integers(args, promotion, dtypes);
+        return dtypes;
+    }
+    FLEXOR_ASSIGN(DTypes dtypes, rules::promote(args, attrs, promotion));
+    const auto range = types::integer_range(dtypes.results[0]);
+    if (!range || std::ranges::none_of(args, rules::is_integer_scalar)) return dtypes;
+    // NumPy takes limits that nothing in the dtype exceeds, and refuses those that everything does.
+    const types::IntegerRange all = *types::integer_range(DType::kI64);
+    dtypes.operands.assign(args.size(), DType::kI64);
+    dtypes.bounds.emplace();
+    if (rules::is_integer_scalar(args[0])) dtypes.bounds->push_back({0, range->lo, range->hi});
+    if (rules::is_integer_scalar(args[1])) dtypes.bounds->push_back({1, all.lo, range->hi});
+    if (rules::is_integer_scalar(args[2])) dtypes.bounds->push_back({2, range->lo, all.hi});
+    return dtypes;
+}
+// NumPy has no negative powers of integers.
+Expected<DTypes> pow_dtype(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion) {
+    FLEXOR_ASSIGN(DTypes dtypes, rules::promote_not_bool(args, attrs, promotion));
+    rules::bound_integers(args, promotion, dtypes);
+    const auto range = types::integer_range(dtypes.results[0]);
+    if (promotion == types::Promotion::kTorch) {
+        // torch looks at the exponent alone.
+        std::erase_if(*dtypes.bounds, [](const ScalarBound& bound) { return bound.operand != 1; });
+    } else if (range && rules::is_integer_scalar(args[1])) {
+        dtypes.bounds->push_back({1, 0, range->hi});
+    }
+    return dtypes;
 }
 Expected<DTypes> lerp_dtype(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion) {
     for (std::size_t i = 0; i < 2; ++i) {
@@ -351,7 +380,7 @@ std::vector<OpDef> binary_ops() {
         reference_division<[](double a, double b) { return std::fmod(a, b); }, trunc_mod>, direct<S::kTruncMod>,
         {numbers, positive}, {"torch.fmod", "numpy.fmod", ""});
     add("pow", "x to the power y; integers wrap, and a negative power of an integer is 0 except of 1 and -1.",
-        promote_not_bool, reference_binary<[](double a, double b) { return std::pow(a, b); }, int_pow>, lower_pow,
+        pow_dtype, reference_binary<[](double a, double b) { return std::pow(a, b); }, int_pow>, lower_pow,
         {numbers,
          [] {
              std::vector<Sample> out;

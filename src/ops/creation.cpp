@@ -19,12 +19,15 @@ using types::DimList;
 // Attribute "dtype"; else that of the operand that the result is like, or of the value.
 Expected<DTypes> full_dtype(Args args, const Attrs& attrs, types::Promotion promotion) {
     const DType d = attrs.has("dtype") ? attrs.dtype("dtype") : rules::common_dtype(args, promotion);
-    return DTypes{{d}, {d}};
+    DTypes dtypes{{d}, {d}};
+    rules::bound_integers(args, promotion, dtypes);
+    return dtypes;
 }
-Expected<DTypes> like_dtype(Args args, const Attrs& attrs, types::Promotion) {
+Expected<DTypes> like_dtype(Args args, const Attrs& attrs, types::Promotion promotion) {
     const DType d = attrs.has("dtype") ? attrs.dtype("dtype") : args[0].type.dtype;
     DTypes dtypes{{args[0].type.dtype}, {d}};
     if (args.size() == 2) dtypes.operands.push_back(d);
+    rules::bound_integers(args, promotion, dtypes);
     return dtypes;
 }
 

@@ -43,13 +43,15 @@ Expected<DTypes> bag_dtype(Args args, const Attrs& attrs, types::Promotion promo
     if (args.size() == 2) return taken_dtype<1, 0>(args, attrs, promotion);
     return taken_dtype<2, 0>(args, attrs, promotion);
 }
-Expected<DTypes> masked_dtype(Args args, const Attrs&, types::Promotion) {
+Expected<DTypes> masked_dtype(Args args, const Attrs&, types::Promotion promotion) {
     const DType d = args[0].type.dtype;
     if (args[1].type.dtype != DType::kBool) return rules::refuse_dtype(args, 1, "bool");
     if (is_floating(args[2].type.dtype) && !is_floating(d)) {
         return rules::refuse_dtype(args, 2, "a value that " + std::string(dtype_name(d)) + " can hold");
     }
-    return DTypes{{d, DType::kBool, d}, {d}};
+    DTypes dtypes{{d, DType::kBool, d}, {d}};
+    rules::bound_integers(args, promotion, dtypes);
+    return dtypes;
 }
 
 // ---------------------------------------------------------------- shape rules
@@ -315,14 +317,14 @@ Expected<void> reference_bag_offsets(ReferenceContext& c) {
         const I begin = load_int(offsets, bag * offsets.stride(0));
         const I end = bag + 1 < bags ? load_int(offsets, (bag + 1) * offsets.stride(0)) : ids.size(0);
         if (begin < 0 || begin > end || end > ids.size(0)) return bad_index(begin, ids.size(0));
-    }
-    return reference_bags(c, c.inputs[2], [&](I bag) {
         if (bag == 0 && begin != 0) {
             return Diagnostic(DiagnosticId::kElementIndexOutOfRange)
                 .operand("offsets")
                 .found("offsets[0] = " + std::to_string(begin))
                 .expected("0: the first bag begins with the first id");
         }
+    }
+    return reference_bags(c, c.inputs[2], [&](I bag) {
         const I begin = load_int(offsets, bag * offsets.stride(0));
         const I end = bag + 1 < bags ? load_int(offsets, (bag + 1) * offsets.stride(0)) : ids.size(0);
         std::vector<I> rows;

@@ -263,6 +263,8 @@ Expected<Inferred> infer(const OpDef& op, std::span<const ArgType> args, const A
 
     Inferred inferred;
     inferred.dtypes = std::move(*dtypes);
+    if (!inferred.dtypes.bounds && promotion == types::Promotion::kNumpy)
+        rules::bound_integers(args, promotion, inferred.dtypes);
     if (inferred.dtypes.results.size() == 1 && shapes.size() != 1) {
         inferred.dtypes.results.assign(shapes.size(), inferred.dtypes.results[0]);
     }

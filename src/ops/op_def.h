@@ -5,6 +5,7 @@
 // normalisation.cpp, attention.cpp, indexing.cpp, creation.cpp, write.cpp): one entry in its table.
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <variant>
@@ -71,9 +72,16 @@ struct Constraint {
 
 // ---------------------------------------------------------------- type rules
 
+// An integer of Python raises IntegerOutOfRange outside lo..hi.
+struct ScalarBound {
+    std::size_t operand;  // flattened index
+    std::int64_t lo, hi;
+};
 struct DTypes {
     std::vector<DType> operands;  // what each operand is converted to before the scalar computation
     std::vector<DType> results;
+    // Nothing: under NumPy's promotion, integers of Python lie in what their operand is converted to.
+    std::optional<std::vector<ScalarBound>> bounds = {};
 };
 using DTypeRule = Expected<DTypes> (*)(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
 
@@ -85,8 +93,9 @@ struct Requirement {
     Kind kind;
     Relation relation;
     Dim a, b;
-    int constraint;       // number of the OpDef constraint (C1 is 1), 0 for guards
+    int constraint;       // number of the OpDef constraint (C1 is 1), 0 for guards and for checks of no constraint
     bool or_one = false;  // kCheck kEq of a broadcast: also satisfied when either side is 1
+    DiagnosticId id = DiagnosticId::kShapeMismatch;  // what a check of no constraint raises
 };
 
 // What a shape rule works with. Symbolic and concrete run the same rule: on constants every question is answered at
@@ -322,7 +331,7 @@ struct ResultType {
     int view_of = -1;  // flattened operand index
 };
 struct Inferred {
-    DTypes dtypes;
+    DTypes dtypes;  // the caller, who has the values, checks the bounds
     std::vector<ResultType> results;
 };
 // Runs dtype and shape rule, then the layout rule (result strides). Attributes must be free of OperandRef. On failure

@@ -24,6 +24,20 @@ DType common_dtype(Args args, Promotion promotion, std::size_t first, std::size_
     return types::promote(operands, promotion);
 }
 
+bool is_integer_scalar(const ArgType& arg) {
+    return arg.present && arg.strength == types::Strength::kScalar && arg.type.dtype == DType::kI64;
+}
+
+void bound_integers(Args args, Promotion promotion, DTypes& dtypes) {
+    dtypes.bounds.emplace();
+    for (std::size_t i = 0; i < std::min(args.size(), dtypes.operands.size()); ++i) {
+        const auto range = types::integer_range(dtypes.operands[i]);
+        if (!range || dtypes.operands[i] == DType::kI64 || !is_integer_scalar(args[i])) continue;
+        const bool wraps = promotion == Promotion::kTorch && range->lo == 0;
+        dtypes.bounds->push_back({i, wraps ? -range->hi : range->lo, range->hi});
+    }
+}
+
 DType float_of(DType dtype, Promotion promotion) {
     if (is_floating(dtype)) return dtype;
     if (promotion == Promotion::kTorch) return types::default_float();
@@ -155,7 +169,11 @@ Expected<DTypes> subtract(Args args, const Attrs&, Promotion promotion) {
     return all_as(args, d, d);
 }
 Expected<DTypes> compare(Args args, const Attrs&, Promotion promotion) {
-    return all_as(args, common_dtype(args, promotion), DType::kBool);
+    DType d = common_dtype(args, promotion);
+    // NumPy compares with an integer of Python as numbers are, whatever the dtype of the array holds.
+    const bool exact = promotion == Promotion::kNumpy && is_integer(d) && std::ranges::any_of(args, is_integer_scalar);
+    if (exact) d = DType::kI64;
+    return all_as(args, d, DType::kBool);
 }
 Expected<DTypes> logical(Args args, const Attrs&, Promotion) { return all_as(args, DType::kBool, DType::kBool); }
 

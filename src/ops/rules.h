@@ -16,6 +16,11 @@ Diagnostic refuse_dtype(std::span<const ArgType> args, std::size_t index, std::s
 // Common dtype of the present operands [first, last).
 DType common_dtype(std::span<const ArgType> args, types::Promotion promotion, std::size_t first = 0,
                    std::size_t last = ~std::size_t{0});
+// An integer of Python, which has no dtype of its own.
+bool is_integer_scalar(const ArgType& arg);
+// Sets the bounds of such integers: what NumPy's ops and torch's checked conversions take for the dtypes that the
+// operands are converted to. Beside torch, negative numbers wrap in unsigned dtypes.
+void bound_integers(std::span<const ArgType> args, types::Promotion promotion, DTypes& dtypes);
 // What float functions compute integers and bools in: torch the default float, NumPy by width.
 DType float_of(DType dtype, types::Promotion promotion);
 

@@ -83,9 +83,11 @@ bool require_sizes(ShapeContext& context, const std::vector<Dim>& found, const s
 
 // ---------------------------------------------------------------- assign
 
-Expected<DTypes> assign_dtype(Args args, const Attrs&, types::Promotion) {
+Expected<DTypes> assign_dtype(Args args, const Attrs&, types::Promotion promotion) {
     const DType d = args[0].type.dtype;
-    return DTypes{{d, d}, {d}};
+    DTypes dtypes{{d, d}, {d}};
+    rules::bound_integers(args, promotion, dtypes);
+    return dtypes;
 }
 bool assign_shape(ShapeContext& context, Results& results) {
     const TensorType& target = context.type(0);
@@ -146,8 +148,6 @@ const OpDef& base() {
     return *op;
 }
 
-// Whether torch and NumPy ("same kind") store a result of `from` in place of `to`.
-bool can_store(DType from, DType to) {
 // Those that write one value into some elements and leave the others alone: as torch has it, elements that an axis of
 // stride 0 repeats get the value if it is meant for any of them.
 constexpr Sharing sharing_of(std::string_view name) {
@@ -155,6 +155,8 @@ constexpr Sharing sharing_of(std::string_view name) {
     return selects ? Sharing::kRepeated : Sharing::kNone;
 }
 
+// Whether torch and NumPy ("same kind") store a result of `from` in place of `to`.
+bool can_store(DType from, DType to) {
     if (is_floating(from) && !is_floating(to)) return false;
     return to != DType::kBool || from == DType::kBool;
 }
@@ -198,8 +200,6 @@ Expected<void> in_place_reference(ReferenceContext& c) {
     write_elements(c.inputs[0], outputs[0]);
     return {};
 }
-struct InPlaceForm {
-    DTypeRule dtype;
 
 constexpr std::size_t place_of(std::string_view name) {
     return static_cast<std::size_t>(std::find(kInPlace.begin(), kInPlace.end(), name) - kInPlace.begin());
@@ -267,12 +267,12 @@ Expected<void> reference_triangle(ReferenceContext& c) {
     return {};
 }
 
+struct InPlaceForm {
+    DTypeRule dtype;
     ShapeRule shape;
     CompositeLower lower;
     Reference reference;
 };
-template <std::size_t... i>
-constexpr std::array<InPlaceForm, sizeof...(i)> in_place_forms(std::index_sequence<i...>) {
 template <std::size_t i>
 constexpr InPlaceForm in_place_form() {
     InPlaceForm form{in_place_dtype<i>, in_place_shape<i>, in_place_lower<i>, in_place_reference<i>};
@@ -281,6 +281,8 @@ constexpr InPlaceForm in_place_form() {
     if (kInPlace[i] == "triu") form.lower = lower_triangle<true>, form.reference = reference_triangle<true>;
     return form;
 }
+template <std::size_t... i>
+constexpr std::array<InPlaceForm, sizeof...(i)> in_place_forms(std::index_sequence<i...>) {
     return {in_place_form<i>()...};
 }
 

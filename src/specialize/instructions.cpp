@@ -348,6 +348,16 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
         program_.events.push_back("guard proposed by " + std::string(op->name.value) + " at " + function_->name + "@" +
                                   std::to_string(pc));
     }
+    for (const ops::ScalarBound& bound : inferred->dtypes.bounds.value_or(std::vector<ops::ScalarBound>())) {
+        const Dim& value = values[bound.operand]->integer;
+        const auto check = [&](const Dim& low, const Dim& high) {
+            require({ops::Requirement::Kind::kCheck, ops::Relation::kLe, low, high, 0, false,
+                     DiagnosticId::kIntegerOutOfRange},
+                    op, pc);
+        };
+        check(bound.lo, value);
+        check(value, bound.hi);
+    }
     inst.dtypes = std::move(inferred->dtypes);
     std::vector<LiveValue> results;
     for (ops::ResultType& result : inferred->results) {

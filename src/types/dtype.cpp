@@ -1,6 +1,7 @@
 #include "types/dtype.h"
 
 #include <array>
+#include <limits>
 
 namespace flexor::types {
 namespace {
@@ -120,5 +121,18 @@ DType promote(std::span<const PromotionOperand> operands, Promotion rule) {
 }
 
 DType default_float() { return DType::kF32; }
+
+std::optional<IntegerRange> integer_range(DType dtype) {
+    const auto of = []<class T>(T) {
+        return IntegerRange{std::numeric_limits<T>::min(), std::numeric_limits<T>::max()};
+    };
+    switch (dtype) {
+        case DType::kU8: return of(std::uint8_t{});
+        case DType::kI8: return of(std::int8_t{});
+        case DType::kI32: return of(std::int32_t{});
+        case DType::kI64: return of(std::int64_t{});
+        default: return std::nullopt;
+    }
+}
 
 }  // namespace flexor::types

@@ -26,4 +26,10 @@ struct PromotionOperand {
 DType promote(std::span<const PromotionOperand> operands, Promotion rule);
 DType default_float();  // kF32, what torch gives for int -> float functions
 
+// The integers that an integer dtype holds; nothing for floating dtypes and bool.
+struct IntegerRange {
+    std::int64_t lo, hi;
+};
+std::optional<IntegerRange> integer_range(DType dtype);
+
 }  // namespace flexor::types

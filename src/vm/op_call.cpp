@@ -255,6 +255,21 @@ Expected<void> refuse_partial_overlap(const ops::OpDef& op, std::span<const Tens
     return {};
 }
 
+Expected<void> refuse_out_of_range(const ops::OpDef& op, const ops::Inferred& inferred,
+                                   std::span<const Tensor> inputs) {
+    if (!inferred.dtypes.bounds) return {};
+    for (const ops::ScalarBound& bound : *inferred.dtypes.bounds) {
+        const std::int64_t value = *inputs[bound.operand].data_as<std::int64_t>();
+        if (value >= bound.lo && value <= bound.hi) continue;
+        return Diagnostic(DiagnosticId::kIntegerOutOfRange)
+            .operand(std::string(op.operands.value[bound.operand].name))
+            .found(std::to_string(value))
+            .expected(std::to_string(bound.lo) + ".." + std::to_string(bound.hi) + ": the op computes in " +
+                      std::string(dtype_name(inferred.dtypes.operands[bound.operand])));
+    }
+    return {};
+}
+
 Expected<void> call(const bytecode::CallSite& site, std::span<const Value> operands, types::Promotion promotion,
                     const SymbolSource& symbols, runtime::Pool& pool, std::vector<Value>& results) {
     const ops::OpDef& op = *site.definition;
@@ -276,6 +291,7 @@ Expected<void> call(const bytecode::CallSite& site, std::span<const Value> opera
     std::vector<ops::Requirement> requirements;
     FLEXOR_ASSIGN(const ops::Inferred inferred, ops::infer(op, args, attrs, env, requirements, promotion, false));
 
+    FLEXOR_TRY(refuse_out_of_range(op, inferred, inputs));
     if (op.effects.value == ops::Effects::kWritesFirst) FLEXOR_TRY(refuse_partial_overlap(op, inputs, strengths));
 
     std::vector<Tensor> outputs;

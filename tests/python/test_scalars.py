@@ -121,3 +121,35 @@ def test_a_division_that_nobody_reads_raises_too():
     assert session.run(module, 2.0) == 2.0
     with pytest.raises(flexor.FlexorError, match="E0310"):
         session.run(module, 0.0)
+
+
+CHECKED = {
+    "clamp": (lambda f, x, n: f.clamp(x, n, None), lambda x, n: x.clamp(n)),
+    "where": (lambda f, x, n: f.where(x > 3, x, n), lambda x, n: x.where(x > 3, n)),
+    "pow": (lambda f, x, n: x**n, lambda x, n: x**n),
+    "fill_": (lambda f, x, n: f.op("fill_", f.clone(x), n), lambda x, n: x.clone().fill_(n)),
+    "full_like": (lambda f, x, n: f.full_like(x, n), lambda x, n: x.new_full(x.shape, n)),
+    "masked_fill": (lambda f, x, n: f.masked_fill(x, x > 3, n), lambda x, n: x.masked_fill(x > 3, n)),
+}
+
+
+@pytest.mark.parametrize("compile", [True, False], ids=["compiled", "interpreted"])
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32"])
+@pytest.mark.parametrize("op", CHECKED)
+def test_integers_that_torch_refuses_to_convert(op, dtype, compile):
+    """torch converts most numbers without a look; these ops look, and let negative ones wrap in unsigned dtypes."""
+    torch = pytest.importorskip("torch", reason="torch is the oracle")
+    ours, theirs = CHECKED[op]
+    b = flexor.Builder()
+    f = b.function("main", inputs=[("x", dtype, ["N"]), ("n", "int")])
+    f.output(ours(f, *f.inputs))
+    session, module, x = flexor.Session(compile=compile), b.build(), torch.tensor([0, 1, 4, 127]).to(getattr(torch, dtype))
+    for n in (0, 2, 127, 128, 255, 256, 2**31, 2**40) + (() if op == "pow" else (-1, -128, -129, -255, -256, -(2**40))):
+        try:
+            wanted = theirs(x, n)
+        except RuntimeError as error:
+            assert "without overflow" in str(error)
+            with pytest.raises(RuntimeError, match="E0405"):
+                session.run(module, x, n)
+        else:
+            assert torch.equal(session.run(module, x, n), wanted), n
