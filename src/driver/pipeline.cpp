@@ -105,9 +105,9 @@ Pipeline::Compiled Pipeline::compile(const vm::CompileRequest& request) {
         }
         const types::OpSite& site = refused.front();
         const bytecode::Function& function = request.module->functions[static_cast<std::size_t>(site.function)];
-        telemetry_->record_failed_compile(function.name, function.line_at(site.pc),
-                                          function.name + "@" + std::to_string(site.pc) + ": " + error.to_string(),
-                                          seconds);
+        telemetry_->record_not_compiled(runtime::NotCompiled::kFailed, function.name, function.line_at(site.pc),
+                                        function.name + "@" + std::to_string(site.pc) + ": " + error.to_string(),
+                                        seconds);
     }
 }
 

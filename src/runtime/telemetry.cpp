@@ -15,6 +15,18 @@ std::size_t Shard::KeyHash::operator()(const Key& key) const {
     return support::hash_combine(hash, static_cast<std::uint64_t>(key.line));
 }
 
+namespace {
+
+Event event_at(std::string kind, std::string_view function, std::int32_t line) {
+    Event event;
+    event.kind = std::move(kind);
+    event.function = function;
+    event.line = line;
+    return event;
+}
+
+}  // namespace
+
 Telemetry::Telemetry() : start_ns_(now_ns()) {}
 
 std::shared_ptr<Shard> Telemetry::make_shard() {
@@ -46,10 +58,7 @@ void Telemetry::record_fallback(Shard& shard, std::string_view op, std::string_v
         if (static_cast<double>(interpreted) <= kFallbackAlarm * static_cast<double>(interpreted + compiled)) return;
         alarmed_ = true;
     }
-    Event event;
-    event.kind = "fallback_alarm";
-    event.function = function;
-    event.line = line;
+    Event event = event_at("fallback_alarm", function, line);
     event.text = std::to_string(interpreted) + " of " + std::to_string(interpreted + compiled) +
                  " op executions ran outside compiled regions";
     record_event(std::move(event));
@@ -57,10 +66,7 @@ void Telemetry::record_fallback(Shard& shard, std::string_view op, std::string_v
 
 void Telemetry::record_compile(const std::shared_ptr<EntryRecord>& entry) {
     const EntryStats& stats = entry->stats;
-    Event event;
-    event.kind = "compile";
-    event.function = stats.function;
-    event.line = stats.line;
+    Event event = event_at("compile", stats.function, stats.line);
     event.text = stats.reason + " " + stats.signature;
     event.duration_seconds = stats.compile_seconds;
     {
@@ -73,26 +79,14 @@ void Telemetry::record_compile(const std::shared_ptr<EntryRecord>& entry) {
     record_event(std::move(event));
 }
 
-void Telemetry::record_failed_compile(std::string_view function, std::int32_t line, std::string text, double seconds) {
-    {
+void Telemetry::record_not_compiled(NotCompiled why, std::string_view function, std::int32_t line, std::string text,
+                                    double seconds) {
+    if (why == NotCompiled::kFailed) {
         std::lock_guard lock(mutex_);
         ++failed_compilations_;
         compile_seconds_ += seconds;
     }
-    Event event;
-    event.kind = "compile_failed";
-    event.function = function;
-    event.line = line;
-    event.text = std::move(text);
-    event.duration_seconds = seconds;
-    record_event(std::move(event));
-}
-
-void Telemetry::record_interpreted(std::string_view function, std::int32_t line, std::string text, double seconds) {
-    Event event;
-    event.kind = "interpreted";
-    event.function = function;
-    event.line = line;
+    Event event = event_at(why == NotCompiled::kFailed ? "compile_failed" : "interpreted", function, line);
     event.text = std::move(text);
     event.duration_seconds = seconds;
     record_event(std::move(event));
@@ -113,10 +107,7 @@ void Telemetry::record_eviction(std::string_view function, std::int32_t line, st
         std::lock_guard lock(mutex_);
         ++evictions_;
     }
-    Event event;
-    event.kind = "evict";
-    event.function = function;
-    event.line = line;
+    Event event = event_at("evict", function, line);
     event.text = std::move(text);
     record_event(std::move(event));
 }

@@ -79,6 +79,9 @@ struct EntryRecord {
     std::atomic<std::uint64_t> hits{0};
 };
 
+// Why a region has no code: left to the interpreter by design, which is no failure, or refused by a stage.
+enum class NotCompiled : std::uint8_t { kByDesign, kFailed };
+
 class Telemetry {
 public:
     Telemetry();
@@ -88,9 +91,8 @@ public:
     void record_fallback(Shard& shard, std::string_view op, std::string_view reason, std::string_view function,
                          std::int32_t line, std::uint64_t ns);
     void record_compile(const std::shared_ptr<EntryRecord>& entry);
-    void record_failed_compile(std::string_view function, std::int32_t line, std::string text, double seconds);
-    // A region that is left to the interpreter by design, which is no failure.
-    void record_interpreted(std::string_view function, std::int32_t line, std::string text, double seconds);
+    void record_not_compiled(NotCompiled why, std::string_view function, std::int32_t line, std::string text,
+                             double seconds);
     void record_eviction(std::string_view function, std::int32_t line, std::string text);
     void forget(const EntryRecord* entry);  // it serves no call from now on; null: an entry without code
     void forget_entries();

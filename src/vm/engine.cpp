@@ -517,15 +517,12 @@ void Engine::compile(Run& run, ThreadEntryPoint& point, const LiveValues& live, 
     found.entry = entry.get();
     if (!compiled) {
         const Diagnostic& error = compiled.error();
-        const bool by_design = error.id() == DiagnosticId::kOpNotCompiled;
+        const auto why = error.id() == DiagnosticId::kOpNotCompiled ? runtime::NotCompiled::kByDesign
+                                                                    : runtime::NotCompiled::kFailed;
         entry->reason = fallback_reason(error);
         // What a user's sizes caused says nothing about other sizes.
         entry->whole_signature = !options_.exact_only && error.kind() != DiagnosticKind::kUserError;
-        std::string text = place + ": " + error.to_string();
-        if (by_design)
-            telemetry_->record_interpreted(function.name, line, std::move(text), seconds);
-        else
-            telemetry_->record_failed_compile(function.name, line, std::move(text), seconds);
+        telemetry_->record_not_compiled(why, function.name, line, place + ": " + error.to_string(), seconds);
         if (run.trace != nullptr) run.trace->add("specialise", place + ": interpreted, " + error.to_string());
         if (entry->whole_signature) shared.add(entry, options_.entry_capacity);
         point.exact.insert(scratch.key, found.hold, options_.exact_capacity);
@@ -553,8 +550,8 @@ void Engine::compile(Run& run, ThreadEntryPoint& point, const LiveValues& live, 
     if (!executable::guards_hold(e, frame)) {
         // The guards refuse the very call that they were made for. The code is never reached.
         telemetry_->forget(entry->record.get());
-        telemetry_->record_failed_compile(function.name, line, place + ": the new entry's guards refuse its own call",
-                                          0);
+        telemetry_->record_not_compiled(runtime::NotCompiled::kFailed, function.name, line,
+                                        place + ": the new entry's guards refuse its own call", 0);
         auto refused = std::make_shared<Entry>();
         refused->signature_words = entry->signature_words;
         refused->signature_hash = entry->signature_hash;

@@ -99,7 +99,7 @@ TEST(Telemetry, EntriesAreThoseThatServeCalls) {
 
 TEST(Telemetry, WhatIsInterpretedByDesignIsNoFailure) {
     Telemetry telemetry;
-    telemetry.record_interpreted("main", 3, "main@0: E0701", 0.5);
+    telemetry.record_not_compiled(NotCompiled::kByDesign, "main", 3, "main@0: E0701", 0.5);
     const Stats stats = telemetry.snapshot();
     EXPECT_EQ(stats.failed_compilations, 0u);
     EXPECT_EQ(stats.compile_seconds, 0);
