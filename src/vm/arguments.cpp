@@ -27,6 +27,22 @@ std::optional<std::int64_t> SymbolValues::evaluate(const types::Dim& dim) const 
 
 namespace {
 
+// Arguments that a call must give.
+std::size_t required_count(const Function& function) {
+    std::size_t count = function.params.size();
+    while (count > 0 && function.params[count - 1].optional) --count;
+    return count;
+}
+
+Diagnostic wrong_count(const Function& function, std::size_t given) {
+    const std::size_t least = required_count(function);
+    const std::string most = std::to_string(function.params.size());
+    return Diagnostic(DiagnosticId::kWrongArgumentCount)
+        .function(function.name)
+        .found(std::to_string(given) + (given == 1 ? " argument" : " arguments"))
+        .expected(least == function.params.size() ? most : std::to_string(least) + " to " + most);
+}
+
 class ArgumentCheck {
 public:
     ArgumentCheck(const Module& module, const Function& function) : module_(module), function_(function) {
@@ -37,12 +53,7 @@ public:
 
     Expected<SymbolValues> run(std::span<const Value> arguments) {
         const std::size_t count = function_.params.size();
-        if (arguments.size() != count) {
-            return Diagnostic(DiagnosticId::kWrongArgumentCount)
-                .function(function_.name)
-                .found(std::to_string(arguments.size()) + " arguments")
-                .expected(std::to_string(count));
-        }
+        if (arguments.size() != count) return wrong_count(function_, arguments.size());
         // Plain symbols bind first, whatever the order; then expressions bind what they alone name.
         for (std::size_t i = 0; i < count; ++i) FLEXOR_TRY(check(function_.params[i], arguments[i]));
         for (bool bound = true; bound;) {
@@ -186,6 +197,14 @@ private:
 };
 
 }  // namespace
+
+Expected<std::vector<Value>> complete_arguments(const Function& function, std::span<const Value> arguments) {
+    if (arguments.size() > function.params.size() || arguments.size() < required_count(function))
+        return wrong_count(function, arguments.size());
+    std::vector<Value> out(arguments.begin(), arguments.end());
+    out.resize(function.params.size());
+    return out;
+}
 
 Expected<SymbolValues> check_arguments(const Module& module, const Function& function,
                                        std::span<const Value> arguments) {

@@ -23,6 +23,9 @@ struct SymbolValues {
     std::optional<std::int64_t> evaluate(const types::Dim& dim) const;
 };
 
+// The arguments of a call from outside with those that it leaves out: optional ones at the end, which become none.
+Expected<std::vector<Value>> complete_arguments(const bytecode::Function& function, std::span<const Value> arguments);
+
 // Kinds, dtypes, ranks, sizes (equal for equal symbols, inside the declared ranges). Binds symbols on the way: those
 // that are a size, and those that one size is linear in.
 Expected<SymbolValues> check_arguments(const bytecode::Module& module, const bytecode::Function& function,

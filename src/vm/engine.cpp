@@ -252,13 +252,16 @@ Expected<void> Engine::run(const bytecode::ModuleRef& module, std::int32_t funct
         return Diagnostic(DiagnosticId::kUnknownName).operand("function").found(std::to_string(function));
     }
     ThreadContext& context = this->context();
-    const std::size_t expected = module->functions[static_cast<std::size_t>(function)].params.size();
-    if (arguments.size() != expected) {
-        context.shard->failed_calls.add();
-        return Diagnostic(DiagnosticId::kWrongArgumentCount)
-            .function(module->functions[static_cast<std::size_t>(function)].name)
-            .found(std::to_string(arguments.size()) + " arguments")
-            .expected(std::to_string(expected));
+    const bytecode::Function& entry = module->functions[static_cast<std::size_t>(function)];
+    std::vector<Value> completed;
+    if (arguments.size() != entry.params.size()) {
+        auto whole = complete_arguments(entry, arguments);
+        if (!whole) {
+            context.shard->failed_calls.add();
+            return std::move(whole).error();
+        }
+        completed = *std::move(whole);
+        arguments = completed;
     }
     context.shard->calls.add();
     Run run{module, thread_module(context, module), context, call, {}, trace, false};
