@@ -7,6 +7,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,12 +32,8 @@ struct SessionOptions {
     std::uint32_t exact_capacity = 512;   // exact records per region and thread, least recently used go first
     std::uint32_t entry_capacity = 64;    // entries per region and signature (FROZEN versions), likewise
     std::uint32_t max_call_depth = 1000;  // nested function calls
-    bool fuse = true;                     // false: one kernel per op (a stress switch of tests)
-    bool evaluate_kernels = false;        // kernels run in the loop-IR evaluator, slowly (an oracle of tests)
-    bool poison = false;                  // stress: pool memory is filled with NaN patterns when handed out
-    bool fail_guards = false;             // stress: every look-up on the ladder misses and compiles an entry
-    bool end_at_once = false;             // stress: a region ends behind its first op and at every loop head
 };
+struct StressOptions;  // switches of the project's tests: flexor/stress.h, which is not installed
 
 // Sizes that a symbol of a Module will take.
 struct SizeRange {
@@ -45,14 +42,21 @@ struct SizeRange {
     std::int64_t hi = 0;
 };
 
+// What `explain` tells of one run.
+struct Explanation {
+    std::string text;
+    std::optional<Diagnostic> refusal;  // why the run ended early; nothing: it did not
+};
+
 class FLEXOR_API Session {
 public:
     explicit Session(SessionOptions options = {});
+    Session(SessionOptions options, const StressOptions& stress);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
-    // Runs "main", or the named function.
+    // Runs "main", or the named function. Optional arguments at the end may be left out.
     Expected<std::vector<Value>> run(const Module& module, std::span<const Value> arguments,
                                      const CallOptions& call = {});
     Expected<std::vector<Value>> run(const Module& module, std::initializer_list<Value> arguments,
@@ -66,7 +70,7 @@ public:
     static std::int32_t function_index(const Module& module, std::string_view function);  // -1: none
 
     // Compiles, packs and touches ahead of time: runs the function at the ends and in the middle of the ranges (sizes
-    // of other symbols are picked from their declarations), so that later calls of the range on this thread neither
+    // of other symbols are picked as for example_arguments), so that later calls of the range on this thread neither
     // compile nor grow the pool. Not for programs that call their host.
     Expected<void> prepare(const Module& module, std::span<const SizeRange> ranges, std::string_view function = "main");
 
@@ -76,11 +80,13 @@ public:
 
     // Runs the program once and tells the five steps (load, symbolise, match guards, specialise, generate and register)
     // with the reason of each, then the specialised listing, the kernels and the executable of every region met.
-    Expected<std::string> explain(const Module& module, std::span<const Value> arguments,
+    // A refusal in mid-run is part of what is told; an error says that nothing was run.
+    Expected<Explanation> explain(const Module& module, std::span<const Value> arguments,
                                   std::string_view function = "main");
-    // The same with sizes picked from the declared ranges.
-    Expected<std::string> explain(const Module& module, std::string_view function = "main");
-    // Arguments of a function with sizes from the declared ranges and fixed contents.
+    // The same with example arguments.
+    Expected<Explanation> explain(const Module& module, std::string_view function = "main");
+    // Arguments of a function with fixed contents. Sizes lie in the declared ranges and fit together, as far as that
+    // can be told without a run.
     static Expected<std::vector<Value>> example_arguments(const Module& module, std::string_view function = "main");
 
     Stats stats() const;

@@ -80,7 +80,8 @@ bool merge(StaticType& into, const StaticType& from) {
 
 class Flow {
 public:
-    Flow(const Module& module, types::ShapeEnv& env) : module_(module), env_(env) {}
+    Flow(const Module& module, types::ShapeEnv& env, std::vector<ops::Requirement>* requirements = nullptr)
+        : module_(module), env_(env), requirements_(requirements) {}
 
     std::vector<StaticType> run(const Function& function, std::vector<StaticType> arguments, int depth) {
         Frame frame{function, {}, {}, {}, {}, depth};
@@ -178,7 +179,7 @@ private:
             case Opcode::kCallOp: {
                 const CallSite& site = function.sites[index];
                 Expected<std::vector<StaticType>> results =
-                    infer_site(*site.definition, site, popped, env_, module_.promotion);
+                    infer_site(*site.definition, site, popped, env_, module_.promotion, requirements_);
                 if (results) pushed = *std::move(results);
                 break;
             }
@@ -278,6 +279,7 @@ private:
 
     const Module& module_;
     types::ShapeEnv& env_;
+    std::vector<ops::Requirement>* requirements_;
     std::int64_t steps_ = 0;
     std::optional<FrozenOnData> frozen_on_data_;
 };
@@ -413,13 +415,14 @@ std::optional<SiteArguments> site_arguments(const ops::OpDef& op, const CallSite
 
 Expected<std::vector<StaticType>> infer_site(const ops::OpDef& op, const CallSite& site,
                                              std::span<const StaticType> operands, types::ShapeEnv& env,
-                                             types::Promotion promotion) {
+                                             types::Promotion promotion, std::vector<ops::Requirement>* requirements) {
     const std::optional<SiteArguments> arguments = site_arguments(op, site, operands, env);
     std::vector<StaticType> out;
     if (arguments) {
-        std::vector<ops::Requirement> requirements;
+        std::vector<ops::Requirement> stated;
         FLEXOR_ASSIGN(const ops::Inferred inferred,
-                      ops::infer(op, arguments->args, arguments->attrs, env, requirements, promotion, false));
+                      ops::infer(op, arguments->args, arguments->attrs, env, stated, promotion, false));
+        if (requirements != nullptr) requirements->insert(requirements->end(), stated.begin(), stated.end());
         for (const ops::ResultType& result : inferred.results) out.push_back(StaticType::of(result.type));
     }
     out.resize(static_cast<std::size_t>(std::max(0, ops::result_count(op, site.attrs))));
@@ -476,6 +479,31 @@ StaticType infer_scalar(ScalarOperator op, std::span<const StaticType> operands)
 
 std::vector<StaticType> result_types(const Module& module, const Function& function, types::ShapeEnv& env) {
     return Flow(module, env).run(function, parameter_types(function), 0);
+}
+
+std::vector<ops::Requirement> required_of_symbols(const Module& module, const Function& function) {
+    std::vector<StaticType> arguments;
+    for (ParamDecl param : function.params) {
+        param.optional = false;
+        // Sizes are asked for: any dtype does.
+        if (param.any_dtype) param.dtype = DType::kF32;
+        param.any_dtype = false;
+        arguments.push_back(static_type(param));
+    }
+    types::ShapeEnv env = module_env(module);
+    std::vector<ops::Requirement> stated;
+    Flow flow(module, env, &stated);
+    static_cast<void>(flow.run(function, std::move(arguments), 0));
+    std::vector<ops::Requirement> out;
+    for (ops::Requirement& requirement : stated) {
+        requirement.a = env.simplify(requirement.a);
+        requirement.b = env.simplify(requirement.b);
+        if (requirement.kind != ops::Requirement::Kind::kCheck || made_by_data(requirement.a, module) ||
+            made_by_data(requirement.b, module))
+            continue;
+        out.push_back(std::move(requirement));
+    }
+    return out;
 }
 
 std::optional<FrozenOnData> frozen_on_data(const Module& module, const Function& function) {

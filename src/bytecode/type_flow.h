@@ -58,15 +58,21 @@ struct SiteArguments {
 std::optional<SiteArguments> site_arguments(const ops::OpDef& op, const CallSite& site,
                                             std::span<const StaticType> operands, types::ShapeEnv& env);
 
-// Result types of a site with checked attributes. Refuses only what its op refuses on every run.
+// Result types of a site with checked attributes. Refuses only what its op refuses on every run; what it may refuse is
+// added to `requirements`.
 Expected<std::vector<StaticType>> infer_site(const ops::OpDef& op, const CallSite& site,
                                              std::span<const StaticType> operands, types::ShapeEnv& env,
-                                             types::Promotion promotion);
+                                             types::Promotion promotion,
+                                             std::vector<ops::Requirement>* requirements = nullptr);
 
 StaticType infer_scalar(ScalarOperator op, std::span<const StaticType> operands);
 
 // Of a verified Module: the result types of a function called with its declared parameters.
 std::vector<StaticType> result_types(const Module& module, const Function& function, types::ShapeEnv& env);
+
+// What ops on the way of a call with every argument given, optional ones too, require of the symbols of the Module, as
+// far as types are known without running it.
+std::vector<ops::Requirement> required_of_symbols(const Module& module, const Function& function);
 
 // A FROZEN, in the function or in what it calls, on a size that depends on what tensors hold. Call sites must be
 // checked.

@@ -10,7 +10,6 @@
 #include "support/diagnostic.h"
 #include "support/expected.h"
 #include "support/text.h"
-#include "types/half.h"
 
 namespace flexor::driver {
 
@@ -121,87 +120,6 @@ std::string explain_text(const bytecode::Module& module, std::int32_t function, 
         out += "\nkernels of " + name + "\n";
         for (std::uint32_t i = 0; i < executable->kernels.size(); ++i) out += indent(kernel_text(*executable, i), "  ");
         out += "\n" + executable::print(*executable);
-    }
-    return out;
-}
-
-// ---------------------------------------------------------------- example arguments
-
-namespace {
-
-// A size that a symbol may have: 8, or what its range has nearest to it.
-std::int64_t pick(const types::Range& range, std::size_t index) {
-    const std::int64_t wanted = 8 + static_cast<std::int64_t>(index % 5);
-    return std::clamp(wanted, range.lo, std::max(range.lo, range.hi));
-}
-
-void fill(const Tensor& tensor) {
-    const std::int64_t count = tensor.numel();
-    for (std::int64_t i = 0; i < count; ++i) {
-        const double real = static_cast<double>((i * 7919 + 13) % 2003) / 1001.5 - 1.0;
-        const std::int64_t integer = (i * 7919 + 13) % 8;
-        switch (tensor.dtype()) {
-            case DType::kBool: tensor.data_as<std::uint8_t>()[i] = (integer & 1) != 0; break;
-            case DType::kU8: tensor.data_as<std::uint8_t>()[i] = static_cast<std::uint8_t>(integer); break;
-            case DType::kI8: tensor.data_as<std::int8_t>()[i] = static_cast<std::int8_t>(integer); break;
-            case DType::kI32: tensor.data_as<std::int32_t>()[i] = static_cast<std::int32_t>(integer); break;
-            case DType::kI64: tensor.data_as<std::int64_t>()[i] = integer; break;
-            case DType::kF16: tensor.data_as<std::uint16_t>()[i] = types::f16_from_f32(static_cast<float>(real)); break;
-            case DType::kBF16:
-                tensor.data_as<std::uint16_t>()[i] = types::bf16_from_f32(static_cast<float>(real));
-                break;
-            case DType::kF32: tensor.data_as<float>()[i] = static_cast<float>(real); break;
-            case DType::kF64: tensor.data_as<double>()[i] = real; break;
-        }
-    }
-}
-
-}  // namespace
-
-std::vector<std::int64_t> example_sizes(const bytecode::Module& module) {
-    std::vector<std::int64_t> symbols;
-    for (std::size_t i = 0; i < module.symbols.size(); ++i) symbols.push_back(pick(module.symbols[i].range, i));
-    return symbols;
-}
-
-Expected<std::vector<Value>> make_arguments(const bytecode::Module& module, std::int32_t function,
-                                            const std::vector<std::int64_t>& symbols) {
-    const bytecode::Function& f = module.functions[static_cast<std::size_t>(function)];
-    std::vector<Value> out;
-    for (const bytecode::ParamDecl& param : f.params) {
-        switch (param.kind) {
-            case bytecode::ParamKind::kInt: out.emplace_back(std::int64_t{1}); continue;
-            case bytecode::ParamKind::kFloat: out.emplace_back(1.0); continue;
-            case bytecode::ParamKind::kBool: out.emplace_back(true); continue;
-            case bytecode::ParamKind::kString: out.emplace_back(""); continue;
-            case bytecode::ParamKind::kTensor: break;
-            case bytecode::ParamKind::kAny:
-                return Diagnostic(DiagnosticId::kMissingArgument)
-                    .function(f.name)
-                    .operand(param.name)
-                    .expected("a declared type, or arguments given by the caller");
-        }
-        if (param.any_rank) {
-            return Diagnostic(DiagnosticId::kMissingArgument)
-                .function(f.name)
-                .operand(param.name)
-                .expected("a declared rank, or arguments given by the caller");
-        }
-        std::vector<std::int64_t> sizes;
-        for (const types::Dim& dim : param.dims) {
-            const types::Evaluated size = dim.evaluate(symbols);
-            if (size.status != types::EvalStatus::kOk || size.value < 0) {
-                return Diagnostic(DiagnosticId::kOutOfDeclaredRange)
-                    .function(f.name)
-                    .operand(param.name)
-                    .expected("sizes that the declared ranges allow; give arguments instead");
-            }
-            sizes.push_back(size.value);
-        }
-        Tensor tensor = Tensor::empty(param.any_dtype ? DType::kF32 : param.dtype, sizes);
-        if (!tensor.defined()) return Diagnostic(DiagnosticId::kOutOfMemory).operand(param.name);
-        fill(tensor);
-        out.emplace_back(std::move(tensor));
     }
     return out;
 }

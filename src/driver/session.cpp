@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "bytecode/public_module.h"
+#include "driver/example.h"
 #include "driver/pipeline.h"
 #include "driver/report.h"
+#include "flexor/stress.h"
 #include "runtime/pool.h"
 #include "runtime/thread_pool.h"
 #include "support/diagnostic.h"
@@ -54,13 +56,13 @@ Event pool_event(const runtime::PoolEvent& pool) {
 }  // namespace
 
 struct Session::Impl {
-    explicit Impl(const SessionOptions& given)
+    Impl(const SessionOptions& given, const StressOptions& stress)
         : options(given),
-          pool(runtime::Pool::create({given.soft_limit, given.hard_limit, given.poison})),
-          pipeline({given.fuse, given.evaluate_kernels, given.end_at_once}, &telemetry),
+          pool(runtime::Pool::create({given.soft_limit, given.hard_limit, stress.poison})),
+          pipeline({stress.fuse, stress.evaluate_kernels, stress.end_at_once}, &telemetry),
           engine(
-              {given.exact_only, given.exact_capacity, given.entry_capacity, given.max_call_depth, given.fail_guards},
-              given.compile && (driver::Pipeline::available() || given.evaluate_kernels) ? &pipeline : nullptr, pool,
+              {given.exact_only, given.exact_capacity, given.entry_capacity, given.max_call_depth, stress.fail_guards},
+              given.compile && (driver::Pipeline::available() || stress.evaluate_kernels) ? &pipeline : nullptr, pool,
               &telemetry, &hooks) {
         if (given.threads > 0) runtime::set_thread_count(given.threads);
         engine.set_describe(
@@ -80,7 +82,9 @@ struct Session::Impl {
     vm::Engine engine;
 };
 
-Session::Session(SessionOptions options) : impl_(std::make_unique<Impl>(options)) {}
+Session::Session(SessionOptions options) : Session(options, StressOptions{}) {}
+Session::Session(SessionOptions options, const StressOptions& stress)
+    : impl_(std::make_unique<Impl>(options, stress)) {}
 Session::~Session() = default;
 
 Expected<std::vector<Value>> Session::run(const Module& module, std::span<const Value> arguments,
@@ -125,7 +129,7 @@ void Session::bind(std::string name, ForeignFunction function) {
 
 void Session::bind_value(std::string name, Value value) { impl_->hooks.bind_value(std::move(name), std::move(value)); }
 
-Expected<std::string> Session::explain(const Module& module, std::span<const Value> arguments,
+Expected<Explanation> Session::explain(const Module& module, std::span<const Value> arguments,
                                        std::string_view function) {
     const std::int32_t index = function_index(module, function);
     if (index < 0) return Diagnostic(DiagnosticId::kUnknownName).operand("function").found(std::string(function));
@@ -134,26 +138,15 @@ Expected<std::string> Session::explain(const Module& module, std::span<const Val
     std::vector<Value> results;
     const Stats before = stats();
     auto done = impl_->engine.run(ref, index, arguments, results, {}, &trace);
-    return driver::explain_text(*ref, index, arguments, trace, before, stats(), events(),
-                                done ? nullptr : &done.error());
+    Explanation out;
+    if (!done) out.refusal = std::move(done).error();
+    out.text = driver::explain_text(*ref, index, arguments, trace, before, stats(), events(),
+                                    out.refusal ? &*out.refusal : nullptr);
+    return out;
 }
 
-Expected<std::string> Session::explain(const Module& module, std::string_view function) {
-    FLEXOR_ASSIGN(std::vector<Value> arguments, example_arguments(module, function));
-    const bytecode::Module& ref = *bytecode::module_ref(module);
-    if (ref.hooks.empty()) {
-        // Sizes that differ show more; where they do not fit together, equal ones may.
-        SessionOptions plain;
-        plain.compile = false;
-        Session trial(plain);
-        if (auto tried = trial.run_function(module, function, arguments);
-            !tried && tried.error().kind() == DiagnosticKind::kUserError) {
-            std::vector<std::int64_t> sizes = driver::example_sizes(ref);
-            for (std::size_t i = 0; i < sizes.size(); ++i)
-                sizes[i] = std::clamp<std::int64_t>(8, ref.symbols[i].range.lo, ref.symbols[i].range.hi);
-            FLEXOR_ASSIGN(arguments, driver::make_arguments(ref, function_index(module, function), sizes));
-        }
-    }
+Expected<Explanation> Session::explain(const Module& module, std::string_view function) {
+    FLEXOR_ASSIGN(const std::vector<Value> arguments, example_arguments(module, function));
     return explain(module, arguments, function);
 }
 
@@ -161,7 +154,7 @@ Expected<std::vector<Value>> Session::example_arguments(const Module& module, st
     const std::int32_t index = function_index(module, function);
     if (index < 0) return Diagnostic(DiagnosticId::kUnknownName).operand("function").found(std::string(function));
     const bytecode::Module& ref = *bytecode::module_ref(module);
-    return driver::make_arguments(ref, index, driver::example_sizes(ref));
+    return driver::make_arguments(ref, index, driver::example_sizes(ref, index));
 }
 
 Expected<void> Session::prepare(const Module& module, std::span<const SizeRange> ranges, std::string_view function) {
@@ -173,8 +166,7 @@ Expected<void> Session::prepare(const Module& module, std::span<const SizeRange>
             .operand(ref.hooks.front())
             .hint("a program that calls its host cannot be run ahead of time");
     }
-    std::vector<std::int64_t> sizes = driver::example_sizes(ref);
-    std::vector<std::int64_t> low = sizes, high = sizes;
+    driver::FixedSizes low, middle, high;
     for (const SizeRange& range : ranges) {
         std::size_t symbol = 0;
         while (symbol < ref.symbols.size() && ref.symbols[symbol].name != range.symbol) ++symbol;
@@ -191,13 +183,15 @@ Expected<void> Session::prepare(const Module& module, std::span<const SizeRange>
                 .operand(range.symbol)
                 .found(std::to_string(range.lo) + ".." + std::to_string(range.hi));
         }
-        low[symbol] = range.lo;
-        high[symbol] = range.hi;
-        sizes[symbol] = range.lo + (range.hi - range.lo) / 2;
+        const auto id = static_cast<types::SymbolId>(symbol);
+        low[id] = range.lo;
+        middle[id] = range.lo + (range.hi - range.lo) / 2;
+        high[id] = range.hi;
     }
     // The largest sizes first: memory grows once.
-    for (const std::vector<std::int64_t>& chosen : {high, low, sizes}) {
-        FLEXOR_ASSIGN(const std::vector<Value> arguments, driver::make_arguments(ref, index, chosen));
+    for (const driver::FixedSizes& fixed : {high, low, middle}) {
+        const std::vector<std::int64_t> sizes = driver::example_sizes(ref, index, fixed);
+        FLEXOR_ASSIGN(const std::vector<Value> arguments, driver::make_arguments(ref, index, sizes));
         std::vector<Value> results;
         FLEXOR_TRY(run_into(module, index, arguments, results));
     }

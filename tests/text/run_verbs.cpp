@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "bytecode/public_module.h"
-#include "driver/report.h"
+#include "driver/example.h"
 #include "flexor/session.h"
+#include "flexor/stress.h"
 #include "support/text.h"
 #include "tensor/element.h"
 #include "text/verbs.h"
@@ -27,9 +28,9 @@ std::vector<std::string> marked(const std::string& source, std::string_view mark
     return out;
 }
 
-// The sizes that a line "N=3, M=5" names; the other symbols keep what the declared ranges give.
+// The sizes that a line "N=3, M=5" names, and example sizes for the other symbols.
 std::vector<std::int64_t> sizes_of(const bytecode::Module& module, std::string_view line) {
-    std::vector<std::int64_t> sizes = driver::example_sizes(module);
+    driver::FixedSizes fixed;
     for (const std::string_view piece : support::split(line, ',')) {
         const std::size_t equals = piece.find('=');
         if (equals == std::string_view::npos) continue;
@@ -39,12 +40,12 @@ std::vector<std::int64_t> sizes_of(const bytecode::Module& module, std::string_v
         bool found = false;
         for (std::size_t i = 0; i < module.symbols.size(); ++i) {
             if (module.symbols[i].name != name) continue;
-            sizes[i] = size.value_or(0);
+            fixed[static_cast<types::SymbolId>(i)] = size.value_or(0);
             found = true;
         }
         EXPECT_TRUE(found) << "no symbol '" << name << "'";
     }
-    return sizes;
+    return driver::example_sizes(module, module.find_function("main"), fixed);
 }
 
 void bind_hooks(Session& session, const bytecode::Module& module) {
@@ -56,15 +57,14 @@ void bind_hooks(Session& session, const bytecode::Module& module) {
 Status explained(const TextCase& text, bool kernels) {
     FLEXOR_ASSIGN(const Module module, Module::from_text(text.source, text.name));
     const bytecode::Module& parts = *bytecode::module_ref(module);
-    SessionOptions options;
-    options.evaluate_kernels = true;
-    Session session(options);
+    Session session({}, StressOptions{.evaluate_kernels = true});
     bind_hooks(session, parts);
     const std::vector<std::string> chosen = marked(text.source, "; sizes:");
     const std::vector<std::int64_t> sizes = sizes_of(parts, chosen.empty() ? "" : chosen.front());
     FLEXOR_ASSIGN(const std::vector<Value> arguments,
                   driver::make_arguments(parts, Session::function_index(module, "main"), sizes));
-    FLEXOR_ASSIGN(const std::string whole, session.explain(module, arguments));
+    FLEXOR_ASSIGN(const Explanation explanation, session.explain(module, arguments));
+    const std::string& whole = explanation.text;
     // One part per region: what stands before "kernels of" is the specialiser's.
     std::string part;
     bool inside = false;
@@ -146,31 +146,29 @@ void expect_same(const Value& found, const Value& wanted, const std::string& wha
 
 struct Engine {
     std::string name;
-    SessionOptions options;
+    SessionOptions options = {};
+    StressOptions stress = {};
 };
 
 std::vector<Engine> engines() {
-    std::vector<Engine> out;
-    const auto add = [&](std::string name, auto&& set) {
-        Engine engine{std::move(name), {}};
-        engine.options.poison = true;
-        set(engine.options);
-        out.push_back(std::move(engine));
+    std::vector<Engine> out = {
+        {"interpreter", {.compile = false}},
+        {"evaluator", {}, {.evaluate_kernels = true}},
+        {"evaluator, unfused", {}, {.fuse = false, .evaluate_kernels = true}},
+        {"evaluator, every guard fails", {}, {.evaluate_kernels = true, .fail_guards = true}},
+        {"evaluator, every region ends at once", {}, {.evaluate_kernels = true, .end_at_once = true}},
     };
-    add("interpreter", [](SessionOptions& o) { o.compile = false; });
-    add("evaluator", [](SessionOptions& o) { o.evaluate_kernels = true; });
-    add("evaluator, unfused", [](SessionOptions& o) { o.evaluate_kernels = true, o.fuse = false; });
-    add("evaluator, every guard fails", [](SessionOptions& o) { o.evaluate_kernels = true, o.fail_guards = true; });
-    add("evaluator, every region ends at once",
-        [](SessionOptions& o) { o.evaluate_kernels = true, o.end_at_once = true; });
     if (Session::has_code_generator()) {
-        add("generated code", [](SessionOptions&) {});
-        add("generated code, unfused", [](SessionOptions& o) { o.fuse = false; });
-        add("generated code, every guard fails", [](SessionOptions& o) { o.fail_guards = true; });
-        add("generated code, every region ends at once", [](SessionOptions& o) { o.end_at_once = true; });
-        add("generated code, exact", [](SessionOptions& o) { o.exact_only = true; });
-        add("generated code, one entry", [](SessionOptions& o) { o.exact_capacity = 1, o.entry_capacity = 1; });
+        out.insert(out.end(), {
+                                  {"generated code"},
+                                  {"generated code, unfused", {}, {.fuse = false}},
+                                  {"generated code, every guard fails", {}, {.fail_guards = true}},
+                                  {"generated code, every region ends at once", {}, {.end_at_once = true}},
+                                  {"generated code, exact", {.exact_only = true}},
+                                  {"generated code, one entry", {.exact_capacity = 1, .entry_capacity = 1}},
+                              });
     }
+    for (Engine& engine : out) engine.stress.poison = true;
     return out;
 }
 
@@ -191,7 +189,7 @@ Status run_verb(const TextCase& text) {
     std::vector<std::optional<Diagnostic>> raised(lines.size());
     bool first = true;
     for (const Engine& engine : engines()) {
-        Session session(engine.options);
+        Session session(engine.options, engine.stress);
         bind_hooks(session, parts);
         // Twice: the second time every size is known.
         for (std::size_t i = 0; i < 2 * lines.size(); ++i) {

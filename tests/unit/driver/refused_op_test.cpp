@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "flexor/session.h"
+#include "flexor/stress.h"
 
 namespace flexor {
 namespace {
@@ -33,8 +34,8 @@ Tensor filled(std::vector<std::int64_t> sizes, float value) {
     return tensor;
 }
 
-void expect_linear(const Module& module, const std::vector<std::vector<Value>>& calls, SessionOptions options) {
-    Session session(options);
+void expect_linear(const Module& module, const std::vector<std::vector<Value>>& calls, const StressOptions& stress) {
+    Session session({}, stress);
     SessionOptions interpreted;
     interpreted.compile = false;
     Session oracle(interpreted);
@@ -83,15 +84,13 @@ TEST(RefusedOp, LoweringRefusesItOnce) {
   LOAD_LOCAL keys
   CALL_OP sdpa 3
 )");
-    SessionOptions options;
-    options.evaluate_kernels = true;
     std::vector<std::vector<Value>> calls;
     for (const std::int64_t n : {3, 4, 6}) {
         Tensor batch = Tensor::empty(DType::kI64, {1});
         *batch.data_as<std::int64_t>() = n - 1;
         calls.push_back({filled({n, 2, 5, 8}, 0.5f), filled({n + 2, 2, n + 3, 8}, 0.2f), batch, batch});
     }
-    expect_linear(module, calls, options);
+    expect_linear(module, calls, {.evaluate_kernels = true});
 }
 
 TEST(RefusedOp, TheCodeGeneratorRefusesItOnce) {

@@ -8,6 +8,7 @@
 #include <new>
 #include <thread>
 
+#include "flexor/stress.h"
 #include "support/diagnostic.h"
 
 namespace {
@@ -48,14 +49,10 @@ std::vector<float> values_of(const Value& value) {
 // and evaluated with guards that always fail or with regions that end at once.
 class SessionTest : public testing::TestWithParam<int> {
 protected:
-    SessionTest() : session_(options()) {}
-    static SessionOptions options() {
-        SessionOptions options;
-        options.compile = GetParam() != 0;
-        options.evaluate_kernels = GetParam() >= 2;
-        options.fail_guards = GetParam() == 3;
-        options.end_at_once = GetParam() == 4;
-        return options;
+    SessionTest() : session_(options(), stress()) {}
+    static SessionOptions options() { return {.compile = GetParam() != 0}; }
+    static StressOptions stress() {
+        return {.evaluate_kernels = GetParam() >= 2, .fail_guards = GetParam() == 3, .end_at_once = GetParam() == 4};
     }
     std::vector<Value> run(std::string_view text, std::vector<Value> arguments) {
         const Module module = module_from(text);
@@ -173,11 +170,12 @@ TEST_P(SessionTest, OneKernelWritesAndAddsWhereNothingIsShared) {
     const Module module = module_from(kWriteThenAdd);
     // A session each: an explanation lists every kernel of its session.
     const auto kernels = [&](const Tensor& x, const Tensor& y) {
-        Session session(options());
-        auto text = session.explain(module, std::vector<Value>{x, y});
-        EXPECT_TRUE(text);
+        Session session(options(), stress());
+        auto explanation = session.explain(module, std::vector<Value>{x, y});
+        EXPECT_TRUE(explanation);
+        const std::string& text = explanation->text;
         int count = 0;
-        for (std::size_t at = 0; (at = text->find("\n  kernel ", at)) != std::string::npos; ++at) ++count;
+        for (std::size_t at = 0; (at = text.find("\n  kernel ", at)) != std::string::npos; ++at) ++count;
         return count;
     };
     const Tensor x = floats({4}, {1, 2, 3, 4});
@@ -478,7 +476,7 @@ TEST_P(SessionTest, HardLimitNamesTheTensorAndBothLimits) {
     SessionOptions options = SessionTest::options();
     options.soft_limit = 1 << 16;
     options.hard_limit = 1 << 18;
-    Session small(options);
+    Session small(options, stress());
     const Module module = module_from(R"(
 .func main(x: f32[N]) -> 1
   LOAD_LOCAL x
@@ -528,7 +526,7 @@ TEST_P(SessionTest, BeyondTheHardLimitOpsRunOneByOne) {
     SessionOptions options = SessionTest::options();
     for (const std::uint64_t limit : {std::uint64_t{1} << 30, std::uint64_t{72} << 10}) {
         options.hard_limit = limit;
-        Session session(options);
+        Session session(options, stress());
         const auto result = session.run(module, arguments);
         ASSERT_TRUE(result) << result.error().to_string();
         EXPECT_EQ(values_of((*result)[0])[0], 64 * 64 * 64 * 0.25f * 64 * 0.5f);
@@ -668,14 +666,142 @@ TEST_P(SessionTest, RangesHoldOnEveryTier) {
 
 TEST_P(SessionTest, ExplainTellsTheSteps) {
     const Module module = module_from(kAddReluSum);
-    const auto text = session_.explain(module);
-    ASSERT_TRUE(text) << text.error().to_string();
-    EXPECT_NE(text->find("load"), std::string::npos);
-    EXPECT_NE(text->find("main(x: f32[N])"), std::string::npos);
+    const auto explanation = session_.explain(module);
+    ASSERT_TRUE(explanation) << explanation.error().to_string();
+    const std::string& text = explanation->text;
+    EXPECT_FALSE(explanation->refusal);
+    EXPECT_NE(text.find("load"), std::string::npos);
+    EXPECT_NE(text.find("main(x: f32[N])"), std::string::npos);
     if (GetParam() == 1 && Session::has_code_generator()) {
         for (const char* phase : {"symbolise", "match guards", "generate", "register"})
-            EXPECT_NE(text->find(phase), std::string::npos) << *text;
-        EXPECT_NE(text->find("reads 1, intermediate writes 0"), std::string::npos) << *text;
+            EXPECT_NE(text.find(phase), std::string::npos) << text;
+        EXPECT_NE(text.find("reads 1, intermediate writes 0"), std::string::npos) << text;
+    }
+}
+
+TEST_P(SessionTest, ExplainTellsARefusalAndHandsItOver) {
+    const Module module = module_from(R"(
+.func main(x: i64[N], y: i64[N]) -> 1
+  LOAD_LOCAL x
+  LOAD_LOCAL y
+  CALL_OP floor_divide 2
+  RETURN 1
+)");
+    const Tensor zeros = Tensor::empty(DType::kI64, {1});
+    zeros.data_as<std::int64_t>()[0] = 0;
+    const auto explanation = session_.explain(module, std::vector<Value>{zeros, zeros});
+    ASSERT_TRUE(explanation) << explanation.error().to_string();
+    ASSERT_TRUE(explanation->refusal);
+    EXPECT_EQ(explanation->refusal->code(), "E0310");
+    EXPECT_NE(explanation->text.find("raised        E0310"), std::string::npos) << explanation->text;
+    EXPECT_FALSE(session_.explain(module, "missing"));
+}
+
+TEST_P(SessionTest, ExampleArgumentsFitTogether) {
+    const auto sizes_of = [&](std::string_view text) {
+        const Module module = module_from(text);
+        const auto arguments = Session::example_arguments(module);
+        std::vector<std::vector<std::int64_t>> out;
+        if (!arguments) return out;
+        for (const Value& argument : *arguments)
+            out.emplace_back(argument.tensor().sizes().begin(), argument.tensor().sizes().end());
+        const auto results = session_.run(module, *arguments);
+        EXPECT_TRUE(results) << results.error().to_string() << text;
+        return out;
+    };
+    using Shapes = std::vector<std::vector<std::int64_t>>;
+    EXPECT_EQ(sizes_of(R"(
+.func main(x: f32[A, B], y: f32[C, D]) -> 1
+  LOAD_LOCAL x
+  LOAD_LOCAL y
+  CALL_OP matmul 2
+  RETURN 1
+)"),
+              (Shapes{{8, 9}, {9, 11}}));
+    // A weight decides, through a chain of ops.
+    EXPECT_EQ(sizes_of(R"(
+.weight w f32[5, 32] = ones
+.func main(x: f32[A, B], y: f32[C]) -> 1
+  LOAD_LOCAL x
+  LOAD_LOCAL y
+  CALL_OP add 2
+  LOAD_WEIGHT w
+  CALL_OP linear 2
+  RETURN 1
+)"),
+              (Shapes{{8, 32}, {32}}));
+    // Both sides of a branch, and an optional argument.
+    EXPECT_EQ(sizes_of(R"(
+.func main(x: f32[A], y: f32[B]?) -> 1
+  LOAD_LOCAL y
+  BRANCH_IF_NULL alone
+  LOAD_LOCAL x
+  LOAD_LOCAL y
+  CALL_OP add 2
+  RETURN 1
+alone:
+  LOAD_LOCAL x
+  RETURN 1
+)"),
+              (Shapes{{8}, {8}}));
+    // No equality of symbols: a product that must come out.
+    const Shapes reshaped = sizes_of(R"(
+.func main(x: f32[A, B]) -> 1
+  LOAD_LOCAL x
+  CALL_OP reshape 1 shape=[13, 768]
+  RETURN 1
+)");
+    ASSERT_EQ(reshaped.size(), 1u);
+    EXPECT_EQ(reshaped[0][0] * reshaped[0][1], 13 * 768);
+}
+
+TEST_P(SessionTest, PrepareFollowsWhatMustBeEqual) {
+    const Module module = module_from(R"(
+.symbol S in 1..64
+.func main(x: f32[S], y: f32[T]) -> 1
+  LOAD_LOCAL x
+  LOAD_LOCAL y
+  CALL_OP add 2
+  RETURN 1
+)");
+    const std::vector<SizeRange> ranges{{"S", 2, 50}};
+    const auto done = session_.prepare(module, ranges);
+    ASSERT_TRUE(done) << done.error().to_string();
+    const std::uint64_t compiled = session_.stats().compilations;
+    EXPECT_TRUE(session_.run(module, {floats({3}, {1, 2, 3}), floats({3}, {1, 2, 3})}));
+    if (GetParam() == 1) {
+        EXPECT_EQ(session_.stats().compilations, compiled);
+    }
+}
+
+TEST_P(SessionTest, OptionalArgumentsAtTheEndMayBeLeftOut) {
+    const Module module = module_from(R"(
+.func main(x: f32[N], y: f32[N]?, z: f32[N]?) -> 1
+  LOAD_LOCAL y
+  BRANCH_IF_NULL alone
+  LOAD_LOCAL x
+  LOAD_LOCAL y
+  CALL_OP add 2
+  RETURN 1
+alone:
+  LOAD_LOCAL x
+  RETURN 1
+)");
+    const Tensor x = floats({2}, {1, 2});
+    const auto first = [&](const std::vector<Value>& arguments) {
+        const auto results = session_.run(module, arguments);
+        return results ? values_of((*results)[0]) : std::vector<float>{};
+    };
+    for (int round = 0; round < 2; ++round) {
+        EXPECT_EQ(first({x}), (std::vector<float>{1, 2}));
+        EXPECT_EQ(first({x, x}), (std::vector<float>{2, 4}));
+        EXPECT_EQ(first({x, x, x}), (std::vector<float>{2, 4}));
+    }
+    for (const std::vector<Value>& wrong : {std::vector<Value>{}, std::vector<Value>{x, x, x, x}}) {
+        const auto refused = session_.run(module, wrong);
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().code(), "E0501");
+        EXPECT_EQ(refused.error().expected(), "1 to 3");
     }
 }
 

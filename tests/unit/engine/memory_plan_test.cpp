@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bytecode/public_module.h"
-#include "driver/report.h"
+#include "driver/example.h"
 #include "flexor/session.h"
 #include "lower/lower.h"
 #include "specialize/specialize.h"

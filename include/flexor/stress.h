@@ -1,0 +1,16 @@
+#pragma once
+// Switches of the project's own tests: other ways through the engine that must give the same results. Not installed,
+// and no part of the library's promises.
+
+namespace flexor {
+
+struct StressOptions {
+    bool fuse = true;  // false: one kernel per op
+    bool evaluate_kernels =
+        false;                 // kernels run in the loop-IR evaluator, slowly: an oracle that needs no code generator
+    bool poison = false;       // pool memory is filled with NaN patterns when handed out
+    bool fail_guards = false;  // every look-up on the ladder misses and compiles an entry
+    bool end_at_once = false;  // a region ends behind its first op and at every loop head
+};
+
+}  // namespace flexor
