@@ -1,6 +1,7 @@
 #include <bit>
 #include <cmath>
 
+#include "loopir/index_fault.h"
 #include "loopir/loopir.h"
 #include "loopir/scalar_value.h"
 #include "support/check.h"
@@ -20,19 +21,23 @@ std::vector<std::int64_t> values_of(const std::vector<IntRef>& refs, const EvalA
     return out;
 }
 
-// Every index tuple of a space, in row-major order; once for a space without dims.
+// Index tuples of a space in row-major order, one for a space without dims, until `visit` says true.
 template <class Visit>
-void for_each_index(const std::vector<std::int64_t>& extents, Visit visit) {
+void visit_until(const std::vector<std::int64_t>& extents, Visit visit) {
     for (const std::int64_t extent : extents) {
         if (extent <= 0) return;
     }
     Index index(extents.size(), 0);
-    while (true) {
-        visit(index);
+    while (!visit(index)) {
         std::size_t d = extents.size();
         while (d > 0 && ++index[d - 1] == extents[d - 1]) index[--d] = 0;
         if (d == 0) return;
     }
+}
+
+template <class Visit>
+void for_each_index(const std::vector<std::int64_t>& extents, Visit visit) {
+    visit_until(extents, [&](const Index& index) { return visit(index), false; });
 }
 
 ScalarValue reduce_tree(Combine combine, DType dtype, const ScalarValue* values, std::size_t count) {
@@ -89,6 +94,17 @@ public:
         }
     }
 
+    std::optional<IndexFault> find_index_fault() {
+        for (const Access& access : body_.accesses) {
+            if (const auto fault = find_index_fault(access)) return fault;
+        }
+        for (const Stage& stage : body_.stages) {
+            if (stage.kind != StageKind::kStore) continue;
+            if (const auto fault = find_index_fault(stage.target)) return fault;
+        }
+        return std::nullopt;
+    }
+
     void set_accumulator(ScalarValue value) { accumulator_ = value; }
 
     ScalarValue value_without_dims(NodeId n) {
@@ -112,15 +128,72 @@ private:
         mark(access.mask, marked);
     }
 
-    std::vector<NodeId> nodes_needed(const Stage& stage) const {
-        std::vector<bool> marked(body_.nodes.size());
-        mark(stage.value, marked);
-        if (stage.kind == StageKind::kStore) mark(stage.target, marked);
+    static std::vector<NodeId> listed(const std::vector<bool>& marked) {
         std::vector<NodeId> out;
         for (NodeId n = 0; n < marked.size(); ++n) {
             if (marked[n]) out.push_back(n);
         }
         return out;
+    }
+
+    std::vector<NodeId> nodes_needed(const Stage& stage) const {
+        std::vector<bool> marked(body_.nodes.size());
+        mark(stage.value, marked);
+        if (stage.kind == StageKind::kStore) mark(stage.target, marked);
+        return listed(marked);
+    }
+
+    // The space that the nodes vary over: dims that none of them depends on are walked once.
+    std::vector<std::int64_t> varying_extents(const std::vector<NodeId>& nodes) const {
+        std::vector<std::int64_t> extents = parallel_;
+        extents.insert(extents.end(), row_.begin(), row_.end());
+        std::vector<bool> varies(extents.size());
+        for (const NodeId n : nodes) {
+            const Node& node = body_.nodes[n];
+            if (node.op == ScalarOp::kIndex) varies[node.index] = true;
+            if (node.op != ScalarOp::kLoad) continue;
+            const std::vector<IntRef>& strides = body_.accesses[node.index].strides;
+            for (std::size_t d = 0; d < strides.size(); ++d) {
+                if (value_of(strides[d], args_) != 0) varies[d] = true;
+            }
+        }
+        for (std::size_t d = 0; d < extents.size(); ++d) {
+            if (!varies[d]) extents[d] = std::min<std::int64_t>(extents[d], 1);
+        }
+        return extents;
+    }
+
+    std::optional<IndexFault> find_index_fault(const Access& access) {
+        constexpr std::int64_t kMostSteps = std::int64_t{1} << 24;
+        if (access.gathers.empty()) return std::nullopt;
+        std::vector<bool> marked(body_.nodes.size());
+        mark(access, marked);
+        const std::vector<NodeId> nodes = listed(marked);
+        for (const NodeId n : nodes) {
+            const ScalarOp op = body_.nodes[n].op;
+            if (op == ScalarOp::kRowValue || op == ScalarOp::kAccumulator) return std::nullopt;
+        }
+        std::optional<IndexFault> fault;
+        std::int64_t steps = 0;
+        visit_until(varying_extents(nodes), [&](const Index& at) {
+            index_ = at;
+            for (const NodeId n : nodes) values_[n] = compute(n);
+            if (access.mask == kNoNode || values_[access.mask].i != 0) {
+                for (const GatherTerm& g : access.gathers) {
+                    const std::int64_t extent = value_of(g.extent, args_);
+                    if (!fault && !place_on_axis(g, extent)) fault = IndexFault{values_[g.index].i, extent};
+                }
+            }
+            return fault.has_value() || ++steps == kMostSteps;
+        });
+        return fault;
+    }
+
+    // The place of a gathered index after wrapping; nothing if it is out of range.
+    std::optional<std::int64_t> place_on_axis(const GatherTerm& g, std::int64_t extent) const {
+        std::int64_t i = values_[g.index].i;
+        if (g.wrap_negative && i < 0) i += extent;
+        return i >= 0 && i < extent ? std::optional(i) : std::nullopt;
     }
 
     template <class Visit>
@@ -160,14 +233,11 @@ private:
         for (std::size_t d = 0; d < access.strides.size(); ++d) at += index_[d] * value_of(access.strides[d], args_);
         bool inside = true;
         for (const GatherTerm& g : access.gathers) {
-            std::int64_t i = values_[g.index].i;
-            const std::int64_t extent = value_of(g.extent, args_);
-            if (g.wrap_negative && i < 0) i += extent;
-            if (i < 0 || i >= extent) {
+            if (const auto i = place_on_axis(g, value_of(g.extent, args_))) {
+                at += *i * value_of(g.stride, args_);
+            } else {
                 args_.fault = true;
                 inside = false;
-            } else {
-                at += i * value_of(g.stride, args_);
             }
         }
         return inside ? std::optional(at) : std::nullopt;
@@ -346,6 +416,15 @@ void evaluate_attention(const Kernel& kernel, EvalArgs& args) {
 }
 
 }  // namespace
+
+std::optional<IndexFault> find_index_fault(const Kernel& kernel, const EvalArgs& args) {
+    EvalArgs scratch = args;
+    if (kernel.contraction && kernel.contraction->prologue) {
+        if (const auto fault = BodyEvaluator(kernel, *kernel.contraction->prologue, scratch).find_index_fault())
+            return fault;
+    }
+    return BodyEvaluator(kernel, kernel.body, scratch).find_index_fault();
+}
 
 void evaluate(const Kernel& kernel, EvalArgs& args) {
     switch (kernel.kind) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "loopir/index_fault.h"
 #include "support/check.h"
 #include "support/diagnostic.h"
 #include "support/text.h"
@@ -329,8 +330,21 @@ private:
         std::int32_t fault = 0;
         kernel.launch({launch_buffers_, launch_params_, workspace, &fault, bytes});
         context_.shard->launches.add();
-        if (fault != 0 && launch.fault != 0) return fail(e_.failures[launch.fault - 1], {});
-        return true;
+        return fault == 0 || launch.fault == 0 || stumble(launch);
+    }
+
+    // Fails for what a launch stumbled over, while its buffers are there to be asked.
+    bool stumble(const executable::Launch& launch) {
+        Failure failure = e_.failures[launch.fault - 1];
+        std::string found;
+        if (failure.id == DiagnosticId::kElementIndexOutOfRange) {
+            const loopir::EvalArgs args{.buffers = launch_buffers_, .params = launch_params_};
+            if (const auto index = loopir::find_index_fault(e_.kernels[launch.kernel].ir, args)) {
+                found = std::to_string(index->index);
+                failure.expected = "an index in [0, " + std::to_string(index->extent) + ")";
+            }
+        }
+        return fail(failure, std::move(found));
     }
 
     bool allocate(const Step& step, const TensorRef* result) {

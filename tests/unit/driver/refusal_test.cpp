@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "flexor/session.h"
+#include "flexor/stress.h"
 
 namespace flexor {
 namespace {
@@ -29,15 +30,39 @@ std::vector<float> values_of(const Value& value) {
     return {tensor.data_as<float>(), tensor.data_as<float>() + tensor.numel()};
 }
 
+// Programs are written from pieces: values on the stack, ops on them, and main around it all.
+
+std::string load(std::string_view local) { return "  LOAD_LOCAL " + std::string(local) + "\n"; }
+std::string store(std::string_view local) { return "  STORE_LOCAL " + std::string(local) + "\n"; }
+
+// An op on what the operands leave on the stack.
+std::string op(std::string_view name, std::initializer_list<std::string> operands, std::string_view attributes = "") {
+    std::string out;
+    for (const std::string& operand : operands) out += operand;
+    return out + "  CALL_OP " + std::string(name) + " " + std::to_string(operands.size()) + " " +
+           std::string(attributes) + "\n";
+}
+
+std::string pop(const std::string& value) { return value + "  POP\n"; }
+std::string constant(std::string_view value) { return "  LOAD_CONST " + std::string(value) + "\n"; }
+std::string weight(std::string_view name) { return "  LOAD_WEIGHT " + std::string(name) + "\n"; }
+
+std::string main_of(std::string_view parameters, const std::string& body, int results = 1) {
+    const std::string count = std::to_string(results);
+    return ".func main(" + std::string(parameters) + ") -> " + count + "\n" + body + "  RETURN " + count + "\n";
+}
+
+// `body` as often as the local n says, which ends at 0.
+std::string repeated(const std::string& body) {
+    return "head:\n  LOOP_HEAD\n" + load("n") + constant("0") + "  SCALAR gt\n  BRANCH_IF_FALSE done\n" + body +
+           load("n") + constant("1") + "  SCALAR sub\n" + store("n") + "  JUMP head\ndone:\n";
+}
+
+const std::string kOnes = ".weight w f32[3] = ones\n";
+
 class RefusalTest : public testing::TestWithParam<int> {
 protected:
-    RefusalTest() : session_(options()) {}
-    static SessionOptions options() {
-        SessionOptions options;
-        options.compile = GetParam() != 0;
-        options.evaluate_kernels = GetParam() == 2;
-        return options;
-    }
+    RefusalTest() : session_({.compile = GetParam() != 0}, {.evaluate_kernels = GetParam() == 2}) {}
     static Module module_from(std::string_view text) {
         auto module = Module::from_text(text, "test.fasm");
         if (!module) ADD_FAILURE() << module.error().to_string();
@@ -60,24 +85,10 @@ INSTANTIATE_TEST_SUITE_P(Engines, RefusalTest, testing::Values(0, 1, 2), [](cons
 // ---------------------------------------------------------------- weights
 
 TEST_P(RefusalTest, WeightBehindABranch) {
-    const Module module = module_from(R"(
-.weight w f32[3] = ones
-.func main(x: f32[3], own: bool) -> 1
-  LOAD_LOCAL own
-  BRANCH_IF_FALSE lent
-  LOAD_LOCAL x
-  CALL_OP clone 1
-  STORE_LOCAL y
-  JUMP meet
-lent:
-  LOAD_WEIGHT w
-  STORE_LOCAL y
-meet:
-  LOAD_LOCAL y
-  LOAD_LOCAL x
-  CALL_OP add_ 2
-  RETURN 1
-)");
+    const std::string own = "  BRANCH_IF_FALSE lent\n" + op("clone", {load("x")}) + store("y") + "  JUMP meet\n";
+    const std::string lent = "lent:\n" + weight("w") + store("y") + "meet:\n";
+    const Module module = module_from(
+        kOnes + main_of("x: f32[3], own: bool", load("own") + own + lent + op("add_", {load("y"), load("x")})));
     for (int round = 0; round < 2; ++round) {
         std::vector<Value> out;
         ASSERT_EQ(run(module, {floats({3}), true}, &out), "");
@@ -87,34 +98,10 @@ meet:
 }
 
 TEST_P(RefusalTest, WeightCarriedByALoop) {
-    const Module module = module_from(R"(
-.weight w f32[3] = ones
-.func main(x: f32[3], n: int) -> 1
-  LOAD_LOCAL x
-  CALL_OP clone 1
-  STORE_LOCAL y
-head:
-  LOOP_HEAD
-  LOAD_LOCAL n
-  LOAD_CONST 0
-  SCALAR gt
-  BRANCH_IF_FALSE done
-  LOAD_LOCAL y
-  LOAD_LOCAL x
-  CALL_OP add_ 2
-  POP
-  LOAD_WEIGHT w
-  STORE_LOCAL y
-  LOAD_LOCAL n
-  LOAD_CONST 1
-  SCALAR sub
-  STORE_LOCAL n
-  JUMP head
-done:
-  LOAD_LOCAL y
-  CALL_OP clone 1
-  RETURN 1
-)");
+    const std::string clone = op("clone", {load("x")}) + store("y");
+    const std::string body = pop(op("add_", {load("y"), load("x")})) + weight("w") + store("y");
+    const Module module =
+        module_from(kOnes + main_of("x: f32[3], n: int", clone + repeated(body) + op("clone", {load("y")})));
     std::vector<Value> out;
     ASSERT_EQ(run(module, {floats({3}), std::int64_t{1}}, &out), "");
     EXPECT_EQ(values_of(out[0]), (std::vector<float>{1, 1, 1}));
@@ -124,19 +111,9 @@ done:
 }
 
 TEST_P(RefusalTest, WeightThatComesBackAsAnArgument) {
-    const Module module = module_from(R"(
-.weight w f32[3] = ones
-.func main(x: f32[3]?) -> 1
-  LOAD_LOCAL x
-  BRANCH_IF_NULL lend
-  LOAD_LOCAL x
-  LOAD_CONST 1.0
-  CALL_OP add_ 2
-  RETURN 1
-lend:
-  LOAD_WEIGHT w
-  RETURN 1
-)");
+    const std::string given = op("add_", {load("x"), constant("1.0")}) + "  RETURN 1\n";
+    const Module module = module_from(
+        kOnes + main_of("x: f32[3]?", load("x") + "  BRANCH_IF_NULL lend\n" + given + "lend:\n" + weight("w")));
     std::vector<Value> lent;
     EXPECT_EQ(run(module, {floats({3})}), "");
     ASSERT_EQ(run(module, {Value()}, &lent), "");
@@ -148,53 +125,27 @@ lend:
 // ---------------------------------------------------------------- divisions whose result nobody reads
 
 TEST_P(RefusalTest, UnreadDivisionByZero) {
-    for (const char* op : {"floor_divide", "remainder", "fmod"}) {
-        const Module module = module_from(R"(
-.func main(x: i64[N], y: i64[N]) -> 1
-  LOAD_LOCAL x
-  LOAD_LOCAL y
-  CALL_OP )" + std::string(op) + R"( 2
-  POP
-  LOAD_LOCAL x
-  LOAD_CONST 2
-  CALL_OP floor_divide 2
-  POP
-  LOAD_LOCAL x
-  LOAD_CONST 1
-  CALL_OP add 2
-  RETURN 1
-)");
-        EXPECT_EQ(run(module, {integers({2}, {4, 6}), integers({2}, {2, 3})}), "") << op;
-        EXPECT_EQ(run(module, {integers({2}, {4, 6}), integers({2}, {2, 0})}), "E0310") << op;
-        EXPECT_EQ(run(module, {integers({0}, {}), integers({0}, {})}), "") << op;
+    for (const char* name : {"floor_divide", "remainder", "fmod"}) {
+        const Module module =
+            module_from(main_of("x: i64[N], y: i64[N]", pop(op(name, {load("x"), load("y")})) +
+                                                            pop(op("floor_divide", {load("x"), constant("2")})) +
+                                                            op("add", {load("x"), constant("1")})));
+        EXPECT_EQ(run(module, {integers({2}, {4, 6}), integers({2}, {2, 3})}), "") << name;
+        EXPECT_EQ(run(module, {integers({2}, {4, 6}), integers({2}, {2, 0})}), "E0310") << name;
+        EXPECT_EQ(run(module, {integers({0}, {}), integers({0}, {})}), "") << name;
     }
 }
 
 TEST_P(RefusalTest, DivisionByZeroWhoseResultCannotMatter) {
-    const Module module = module_from(R"(
-.func main(x: i64[N], y: i64[N]) -> 1
-  LOAD_LOCAL x
-  LOAD_LOCAL y
-  CALL_OP floor_divide 2
-  LOAD_CONST 0
-  CALL_OP mul 2
-  RETURN 1
-)");
+    const std::string quotient = op("floor_divide", {load("x"), load("y")});
+    const Module module = module_from(main_of("x: i64[N], y: i64[N]", op("mul", {quotient, constant("0")})));
     EXPECT_EQ(run(module, {integers({2}, {4, 6}), integers({2}, {2, 3})}), "");
     EXPECT_EQ(run(module, {integers({2}, {4, 6}), integers({2}, {0, 3})}), "E0310");
 }
 
 TEST_P(RefusalTest, DivisionByZeroOutsideWhatIsRead) {
-    const Module module = module_from(R"(
-.func main(x: i64[N], y: i64[N]) -> 1
-  LOAD_LOCAL x
-  LOAD_LOCAL y
-  CALL_OP floor_divide 2
-  CALL_OP slice 1 axis=0, stop=1
-  LOAD_CONST 1
-  CALL_OP add 2
-  RETURN 1
-)");
+    const std::string first = op("slice", {op("floor_divide", {load("x"), load("y")})}, "axis=0, stop=1");
+    const Module module = module_from(main_of("x: i64[N], y: i64[N]", op("add", {first, constant("1")})));
     EXPECT_EQ(run(module, {integers({2}, {4, 6}), integers({2}, {2, 3})}), "");
     EXPECT_EQ(run(module, {integers({2}, {4, 6}), integers({2}, {2, 0})}), "E0310");
 }
@@ -202,41 +153,19 @@ TEST_P(RefusalTest, DivisionByZeroOutsideWhatIsRead) {
 // ---------------------------------------------------------------- writes that meet what they read
 
 TEST_P(RefusalTest, WriteThatReadsPartOfItsTarget) {
-    const Module shifted = module_from(R"(
-.func main(x: f32[N]) -> 0
-  LOAD_LOCAL x
-  CALL_OP slice 1 axis=0, start=1
-  LOAD_LOCAL x
-  CALL_OP slice 1 axis=0, stop=-1
-  CALL_OP assign 2
-  POP
-  RETURN 0
-)");
+    const auto slice = [](const char* local, const char* attributes) { return op("slice", {load(local)}, attributes); };
+    const Module shifted = module_from(
+        main_of("x: f32[N]", pop(op("assign", {slice("x", "axis=0, start=1"), slice("x", "axis=0, stop=-1")})), 0));
     const Tensor x = floats({4});
     EXPECT_EQ(run(shifted, {x}), "E0313");
     EXPECT_EQ(values_of(Value(x)), (std::vector<float>{1, 2, 3, 4}));
     EXPECT_EQ(run(shifted, {floats({1})}), "");  // both sides are empty
-    const Module transposed = module_from(R"(
-.func main(x: f32[N, N]) -> 1
-  LOAD_LOCAL x
-  LOAD_LOCAL x
-  CALL_OP transpose 1 a=0, b=1
-  CALL_OP add_ 2
-  RETURN 1
-)");
+    const Module transposed =
+        module_from(main_of("x: f32[N, N]", op("add_", {load("x"), op("transpose", {load("x")}, "a=0, b=1")})));
     EXPECT_EQ(run(transposed, {floats({3, 3})}), "E0313");
     EXPECT_EQ(run(transposed, {floats({1, 1})}), "");
-    const Module columns = module_from(R"(
-.func main(x: f32[N, M]) -> 1
-  LOAD_LOCAL x
-  CALL_OP slice 1 axis=1, start=1
-  LOAD_LOCAL x
-  CALL_OP slice 1 axis=1, stop=-1
-  CALL_OP add_ 2
-  POP
-  LOAD_LOCAL x
-  RETURN 1
-)");
+    const Module columns = module_from(main_of(
+        "x: f32[N, M]", pop(op("add_", {slice("x", "axis=1, start=1"), slice("x", "axis=1, stop=-1")})) + load("x")));
     std::vector<Value> out;
     ASSERT_EQ(run(columns, {floats({2, 3})}, &out), "");  // neither side is dense: everything is read first
     EXPECT_EQ(values_of(out[0]), (std::vector<float>{1, 3, 5, 4, 9, 11}));
@@ -244,13 +173,7 @@ TEST_P(RefusalTest, WriteThatReadsPartOfItsTarget) {
 }
 
 TEST_P(RefusalTest, WriteBetweenArgumentsThatOverlap) {
-    const Module module = module_from(R"(
-.func main(x: f32[N], y: f32[N]) -> 1
-  LOAD_LOCAL x
-  LOAD_LOCAL y
-  CALL_OP add_ 2
-  RETURN 1
-)");
+    const Module module = module_from(main_of("x: f32[N], y: f32[N]", op("add_", {load("x"), load("y")})));
     for (int round = 0; round < 2; ++round) {
         const Tensor base = floats({6});
         EXPECT_EQ(run(module, {seen_as(base, 0, {4}, {1}), seen_as(base, 2, {4}, {1})}), "E0313");
@@ -379,42 +302,17 @@ TEST_P(RefusalTest, WriteToReadOnlyMemory) {
 }
 
 // What a loop carries is written in place: what it reads may be what it writes, or not.
-constexpr std::string_view kGathered = R"(
-.func main(x: f32[N], n: int, own: bool) -> 1
-  LOAD_LOCAL x
-  LOAD_LOCAL own
-  BRANCH_IF_FALSE lent
-  CALL_OP clone 1
-lent:
-  STORE_LOCAL sum
-head:
-  LOOP_HEAD
-  LOAD_LOCAL n
-  LOAD_CONST 0
-  SCALAR gt
-  BRANCH_IF_FALSE done
-  LOAD_LOCAL sum
-  CALL_OP slice 1 axis=0, start=1
-  LOAD_LOCAL x
-  CALL_OP slice 1 axis=0, stop=-1
-  CALL_OP add_ 2
-  POP
-  LOAD_LOCAL sum
-  LOAD_CONST 1.0
-  CALL_OP add_ 2
-  STORE_LOCAL sum
-  LOAD_LOCAL n
-  LOAD_CONST 1
-  SCALAR sub
-  STORE_LOCAL n
-  JUMP head
-done:
-  LOAD_LOCAL sum
-  RETURN 1
-)";
+std::string gathered() {
+    const std::string start =
+        load("x") + load("own") + "  BRANCH_IF_FALSE lent\n  CALL_OP clone 1\nlent:\n" + store("sum");
+    const std::string add =
+        pop(op("add_", {op("slice", {load("sum")}, "axis=0, start=1"), op("slice", {load("x")}, "axis=0, stop=-1")}));
+    const std::string body = add + op("add_", {load("sum"), constant("1.0")}) + store("sum");
+    return main_of("x: f32[N], n: int, own: bool", start + repeated(body) + load("sum"));
+}
 
 TEST_P(RefusalTest, WriteToWhatALoopCarries) {
-    const Module module = module_from(kGathered);
+    const Module module = module_from(gathered());
     std::vector<Value> out;
     ASSERT_EQ(run(module, {floats({3}), std::int64_t{2}, true}, &out), "");
     EXPECT_EQ(values_of(out[0]), (std::vector<float>{3, 6, 9}));
@@ -425,53 +323,22 @@ TEST_P(RefusalTest, WriteToWhatALoopCarries) {
 
 // Two values of a loop that become one memory in its first pass.
 TEST_P(RefusalTest, TwoCarriedValuesOfOneMemory) {
-    const Module module = module_from(R"(
-.func main(x: f32[N], n: int) -> 1
-  LOAD_LOCAL x
-  CALL_OP clone 1
-  STORE_LOCAL a
-  LOAD_LOCAL x
-  CALL_OP clone 1
-  STORE_LOCAL b
-head:
-  LOOP_HEAD
-  LOAD_LOCAL n
-  LOAD_CONST 0
-  SCALAR gt
-  BRANCH_IF_FALSE done
-  LOAD_LOCAL a
-  CALL_OP slice 1 axis=0, start=1
-  LOAD_LOCAL b
-  CALL_OP slice 1 axis=0, stop=-1
-  CALL_OP add_ 2
-  POP
-  LOAD_LOCAL x
-  LOAD_CONST 2.0
-  CALL_OP mul 2
-  STORE_LOCAL a
-  LOAD_LOCAL a
-  STORE_LOCAL b
-  LOAD_LOCAL n
-  LOAD_CONST 1
-  SCALAR sub
-  STORE_LOCAL n
-  JUMP head
-done:
-  LOAD_LOCAL a
-  RETURN 1
-)");
+    const std::string clones = op("clone", {load("x")}) + store("a") + op("clone", {load("x")}) + store("b");
+    const std::string add =
+        pop(op("add_", {op("slice", {load("a")}, "axis=0, start=1"), op("slice", {load("b")}, "axis=0, stop=-1")}));
+    const std::string join = op("mul", {load("x"), constant("2.0")}) + store("a") + load("a") + store("b");
+    const Module module = module_from(main_of("x: f32[N], n: int", clones + repeated(add + join) + load("a")));
     EXPECT_EQ(run(module, {floats({3}), std::int64_t{1}}), "");
     EXPECT_EQ(run(module, {floats({3}), std::int64_t{2}}), "E0313");
 }
 
 TEST_P(RefusalTest, FillOfSharedElements) {
-    const auto text = [](const char* op, const char* source) {
-        return "\n.func main(x: f32[N, M], v: f32[]) -> 0\n  LOAD_LOCAL x\n  " + std::string(source) + "\n  CALL_OP " +
-               op + " 2\n  POP\n  RETURN 0\n";
+    const auto fills = [](const char* name, const std::string& source) {
+        return module_from(main_of("x: f32[N, M], v: f32[]", pop(op(name, {load("x"), source})), 0));
     };
-    const Module number = module_from(text("fill_", "LOAD_CONST 7.0"));
-    const Module tensor = module_from(text("fill_", "LOAD_LOCAL v"));
-    const Module assigned = module_from(text("assign", "LOAD_CONST 7.0"));
+    const Module number = fills("fill_", constant("7.0"));
+    const Module tensor = fills("fill_", load("v"));
+    const Module assigned = fills("assign", constant("7.0"));
     const Tensor base = floats({40});
     for (int round = 0; round < 2; ++round) {
         const Tensor shared = seen_as(base, 0, {5, 3}, {0, 1});
@@ -489,44 +356,71 @@ TEST_P(RefusalTest, FillOfSharedElements) {
 // ---------------------------------------------------------------- gather, reshape
 
 TEST_P(RefusalTest, GatherWithoutAxes) {
-    const auto text = [](const char* x, const char* index) {
-        return "\n.func main(x: f32" + std::string(x) + ", i: i64" + index +
-               ") -> 1\n  LOAD_LOCAL x\n  LOAD_LOCAL i\n  CALL_OP gather 2 axis=0\n  RETURN 1\n";
+    const auto gather = [](const char* x, const char* index) {
+        const std::string parameters = "x: f32" + std::string(x) + ", i: i64" + index;
+        return module_from(main_of(parameters, op("gather", {load("x"), load("i")}, "axis=0")));
     };
     std::vector<Value> out;
-    const Module one = module_from(text("[]", "[]"));
+    const Module one = gather("[]", "[]");
     ASSERT_EQ(run(one, {floats({}, 5), integers({}, {0})}, &out), "");
     EXPECT_EQ(values_of(out[0]), (std::vector<float>{5}));
     EXPECT_EQ(run(one, {floats({}, 5), integers({}, {1})}), "E0307");
-    const Module repeated = module_from(text("[]", "[N]"));
+    const Module repeated = gather("[]", "[N]");
     ASSERT_EQ(run(repeated, {floats({}, 5), integers({2}, {0, 0})}, &out), "");
     EXPECT_EQ(values_of(out[0]), (std::vector<float>{5, 5}));
     EXPECT_EQ(run(repeated, {floats({}, 5), integers({2}, {0, -1})}), "E0307");
-    const Module picked = module_from(text("[N]", "[]"));
+    const Module picked = gather("[N]", "[]");
     ASSERT_EQ(run(picked, {floats({3}, 5), integers({}, {2})}, &out), "");
     EXPECT_EQ(values_of(out[0]), (std::vector<float>{7}));
     EXPECT_EQ(out[0].tensor().rank(), 0);
     EXPECT_EQ(run(picked, {floats({3}, 5), integers({}, {3})}), "E0307");
-    const Module other = module_from(text("[N, M]", "[K]"));
+    const Module other = gather("[N, M]", "[K]");
     ASSERT_EQ(run(other, {floats({2, 3}), integers({0}, {})}, &out), "");
     EXPECT_EQ(out[0].tensor().numel(), 0);
     EXPECT_EQ(run(other, {floats({2, 3}), integers({1}, {0})}), "E0302");
-    const Module same = module_from(text("[N, M]", "[K, L]"));
+    const Module same = gather("[N, M]", "[K, L]");
     ASSERT_EQ(run(same, {floats({2, 3}), integers({0, 5}, {})}, &out), "");
     EXPECT_EQ(out[0].tensor().size(1), 5);
     EXPECT_EQ(run(same, {floats({2, 3}), integers({1, 5}, {0, 0, 0, 0, 0})}), "E0301");
 }
 
+// The index and the extent are told, whoever ran the op.
+TEST_P(RefusalTest, IndexThatIsOutOfRange) {
+    const auto refusal = [&](const std::string& text, std::vector<Value> arguments) {
+        const Module module = module_from(text);
+        std::string told;
+        for (int round = 0; round < 2; ++round) {
+            const auto results = session_.run(module, arguments);
+            if (results) return std::string("no error");
+            told = results.error().code() + " " + results.error().found() + ", " + results.error().expected();
+        }
+        return told;
+    };
+    const Tensor table = floats({4, 3});
+    const std::string rows = op("embedding", {load("i"), load("x")});
+    const std::string parameters = "x: f32[R, C], i: i64[N]";
+    const std::vector<std::int64_t> good(40, 2);
+    for (const std::int64_t bad : {std::int64_t{4}, std::int64_t{-1}, std::int64_t{1} << 40}) {
+        std::vector<std::int64_t> indices = good;
+        indices[37] = bad;
+        const std::string wanted = "E0307 " + std::to_string(bad) + ", an index in [0, 4)";
+        EXPECT_EQ(refusal(main_of(parameters, rows), {table, integers({40}, indices)}), wanted);
+        EXPECT_EQ(refusal(main_of(parameters, op("reduce_sum", {op("exp", {rows})}, "axes=[1], keepdim=false")),
+                          {table, integers({40}, indices)}),
+                  wanted);
+    }
+    // An index that is computed, in the prologue of a product.
+    const std::string shifted = op("embedding", {op("add", {load("i"), constant("2")}), load("x")});
+    EXPECT_EQ(refusal(main_of(parameters, op("matmul", {shifted, op("transpose", {load("x")}, "a=0, b=1")})),
+                      {table, integers({2}, {1, 2})}),
+              "E0307 4, an index in [0, 4)");
+}
+
 TEST_P(RefusalTest, ReshapeToAnOpenSize) {
-    const Module module = module_from(R"(
-.func main(x: f32[N, M], a: int) -> 1
-  LOAD_LOCAL x
-  LOAD_LOCAL a
-  LOAD_CONST -1
-  BUILD_LIST 2
-  CALL_OP reshape 2 shape=$1
-  RETURN 1
-)");
+    const auto reshaped = [](const std::string& size) {
+        return op("reshape", {load("x"), size + constant("-1") + "  BUILD_LIST 2\n"}, "shape=$1");
+    };
+    const Module module = module_from(main_of("x: f32[N, M], a: int", reshaped(load("a"))));
     std::vector<Value> out;
     for (int round = 0; round < 2; ++round) {
         ASSERT_EQ(run(module, {floats({2, 3}), std::int64_t{3}}, &out), "");
@@ -539,18 +433,8 @@ TEST_P(RefusalTest, ReshapeToAnOpenSize) {
         EXPECT_EQ(out[0].tensor().size(0), 5);
         EXPECT_EQ(out[0].tensor().size(1), 0);
     }
-    const Module by_size = module_from(R"(
-.func main(x: f32[N, M]) -> 1
-  LOAD_LOCAL x
-  LOAD_LOCAL x
-  GET_DIM 0
-  LOAD_CONST -1
-  BUILD_LIST 2
-  CALL_OP reshape 2 shape=$1
-  LOAD_CONST 1.0
-  CALL_OP add 2
-  RETURN 1
-)");
+    const std::string same = reshaped(load("x") + "  GET_DIM 0\n");
+    const Module by_size = module_from(main_of("x: f32[N, M]", op("add", {same, constant("1.0")})));
     for (int round = 0; round < 2; ++round) {
         ASSERT_EQ(run(by_size, {floats({2, 3})}, &out), "");
         EXPECT_EQ(out[0].tensor().size(1), 3);
