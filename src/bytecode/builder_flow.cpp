@@ -54,9 +54,13 @@ std::unique_ptr<Block> write_block(Scribe& scribe, const Write& write) {
     bytecode::FunctionState& function = scribe.function();
     auto block = std::make_unique<Block>();
     block->id = function.next_block++;
-    function.open.push_back(block.get());
+    // Closed also when a host function that writes the block throws.
+    struct Open {
+        explicit Open(std::vector<Block*>& blocks, Block* block) : stack(blocks) { stack.push_back(block); }
+        ~Open() { stack.pop_back(); }
+        std::vector<Block*>& stack;
+    } open(function.open, block.get());
     write(*block);
-    function.open.pop_back();
     return block;
 }
 

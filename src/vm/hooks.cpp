@@ -29,14 +29,19 @@ private:
 
 }  // namespace
 
+// What was bound before goes when the lock is free: it may run code of the host.
+
 void Hooks::bind(std::string name, ForeignFunction function) {
+    auto bound = std::make_shared<const ForeignFunction>(std::move(function));
     std::unique_lock lock(mutex_);
-    functions_[std::move(name)] = std::make_shared<const ForeignFunction>(std::move(function));
+    std::swap(functions_[std::move(name)], bound);
+    lock.unlock();
 }
 
 void Hooks::bind_value(std::string name, Value value) {
     std::unique_lock lock(mutex_);
-    values_[std::move(name)] = std::move(value);
+    std::swap(values_[std::move(name)], value);
+    lock.unlock();
 }
 
 std::shared_ptr<const ForeignFunction> Hooks::function(std::string_view name) const {

@@ -7,9 +7,11 @@
 #include <chrono>
 #include <memory>
 #include <new>
+#include <string>
 #include <vector>
 
 #include "fast/convert.h"
+#include "fast/foreign.h"
 #include "flexor/session.h"
 
 namespace flexor::python {
@@ -25,16 +27,26 @@ bool signalled(void*) {
     return stop;
 }
 
-// Framework of the run that is under way on this thread: what foreign functions get their tensors as.
-thread_local Framework current_framework = Framework::kNumpy;
-
 // What one program needs to be called; owned by the Python object of a Module.
 struct Program {
     Module* module = nullptr;
     std::int32_t function = 0;
     bool writes = false;
+    std::string kinds;       // of the parameters, a ParameterKind each
     double predicted = 1.0;  // seconds of the last run
 };
+
+bool convert(const Program& program, PyObject* const* arguments, Py_ssize_t count, Value* values,
+             Framework& framework) {
+    const auto known = static_cast<Py_ssize_t>(program.kinds.size());
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        const auto kind =
+            i < known ? static_cast<ParameterKind>(program.kinds[static_cast<std::size_t>(i)]) : ParameterKind::kOther;
+        if (!value_from_argument(kind, arguments[i], values[i], framework)) return false;
+        if (program.writes && !protect(arguments[i], values[i])) return false;
+    }
+    return true;
+}
 
 // Converts, runs, converts back. `arguments` are borrowed.
 PyObject* run(Session& session, Program& program, PyObject* const* arguments, Py_ssize_t count) {
@@ -47,10 +59,7 @@ PyObject* run(Session& session, Program& program, PyObject* const* arguments, Py
         values = many.data();
     }
     Framework framework = Framework::kNone;
-    for (Py_ssize_t i = 0; i < count; ++i) {
-        if (!value_from_object(arguments[i], values[i], framework)) return nullptr;
-        if (program.writes && !protect(arguments[i], values[i])) return nullptr;
-    }
+    if (!convert(program, arguments, count, values, framework)) return nullptr;
     const Framework outer = current_framework;
     if (framework != Framework::kNone) current_framework = framework;
     std::vector<Value> results;
@@ -89,8 +98,8 @@ PyObject* run(Session& session, Program& program, PyObject* const* arguments, Py
     return tuple;
 }
 
-// Positional arguments from a vectorcall: keyword arguments take the places of their parameters; trailing optional ones
-// become none.
+// Positional arguments from a vectorcall: keyword arguments take the places of their parameters, and those left out
+// before them become none.
 bool arrange(PyObject* parameters, PyObject* const* arguments, Py_ssize_t positional, PyObject* keywords,
              std::vector<PyObject*>& out) {
     const Py_ssize_t declared = PyTuple_GET_SIZE(parameters);
@@ -148,14 +157,15 @@ PyObject* caller_new(PyTypeObject* type, PyObject*, PyObject*) {
     return self;
 }
 
-// _bind(native, module_address, session_object, session_address, function, writes, parameters)
+// _bind(native, module_address, session_object, session_address, function, writes, parameters, kinds)
 PyObject* caller_bind(PyObject* self, PyObject* args) {
     auto* caller = reinterpret_cast<Caller*>(self);
     PyObject *native, *session_object, *parameters;
     unsigned long long module_address, session_address;
     int function, writes;
-    if (!PyArg_ParseTuple(args, "OKOKipO!", &native, &module_address, &session_object, &session_address, &function,
-                          &writes, &PyTuple_Type, &parameters)) {
+    const char* kinds;
+    if (!PyArg_ParseTuple(args, "OKOKipO!s", &native, &module_address, &session_object, &session_address, &function,
+                          &writes, &PyTuple_Type, &parameters, &kinds)) {
         return nullptr;
     }
     Py_INCREF(native), Py_INCREF(session_object), Py_INCREF(parameters);
@@ -166,6 +176,7 @@ PyObject* caller_bind(PyObject* self, PyObject* args) {
     caller->session = reinterpret_cast<Session*>(static_cast<std::uintptr_t>(session_address));
     caller->program.function = function;
     caller->program.writes = writes != 0;
+    caller->program.kinds = kinds;
     Py_RETURN_NONE;
 }
 
@@ -267,7 +278,12 @@ void runner_dealloc(PyObject* self) {
 PyMethodDef runner_methods[] = {
     {"_bind", runner_bind, METH_VARARGS, nullptr},
     {"run", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(runner_run)), METH_FASTCALL | METH_KEYWORDS,
-     "run(module, *inputs, **named_inputs): runs the module; a tensor or a tuple of values"},
+     "run(module, *inputs, **named_inputs): runs a Module on this session, as calling it does on the default one: "
+     "NumPy\n"
+     "arrays or torch CPU tensors of the declared dtypes, ranks and sizes, in order or by name, without a copy. One\n"
+     "output comes back bare, several as a tuple, in the framework of the inputs. The docs of flexor.Module say what "
+     "is\n"
+     "taken, returned and raised."},
     {nullptr, nullptr, 0, nullptr}};
 PyType_Slot runner_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(runner_dealloc)},
                               {Py_tp_traverse, reinterpret_cast<void*>(runner_traverse)},
@@ -277,19 +293,9 @@ PyType_Slot runner_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(runner_dea
 PyType_Spec runner_spec = {"flexor._flexor_fast.RunnerBase", sizeof(Runner), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, runner_slots};
 
-// A Python callable as a foreign function of a session.
-struct Callable {
-    explicit Callable(PyObject* f) : function(f) { Py_INCREF(f); }
-    ~Callable() {
-        if (!Py_IsInitialized()) return;
-        const PyGILState_STATE state = PyGILState_Ensure();
-        Py_DECREF(function);
-        PyGILState_Release(state);
-    }
-    Callable(const Callable&) = delete;
-    Callable& operator=(const Callable&) = delete;
-    PyObject* function;
-};
+Session* session_at(unsigned long long address) {
+    return reinterpret_cast<Session*>(static_cast<std::uintptr_t>(address));
+}
 
 // bind_hook(session_address, name, callable): the exception of the callable is raised from the run.
 PyObject* bind_hook(PyObject*, PyObject* args) {
@@ -297,65 +303,64 @@ PyObject* bind_hook(PyObject*, PyObject* args) {
     const char* name;
     PyObject* function;
     if (!PyArg_ParseTuple(args, "KsO", &address, &name, &function)) return nullptr;
-    auto* session = reinterpret_cast<Session*>(static_cast<std::uintptr_t>(address));
-    auto callable = std::make_shared<Callable>(function);
-    session->bind(name, [callable, hook = std::string(name)](std::span<const Value> arguments) -> Expected<Value> {
-        const PyGILState_STATE state = PyGILState_Ensure();
-        PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(arguments.size()));
-        Framework framework = current_framework;
-        bool ok = tuple != nullptr;
-        for (std::size_t i = 0; ok && i < arguments.size(); ++i) {
-            PyObject* item = object_from_value(arguments[i], framework);
-            ok = item != nullptr;
-            if (ok) PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), item);
-        }
-        PyObject* result = ok ? PyObject_Call(callable->function, tuple, nullptr) : nullptr;
-        Py_XDECREF(tuple);
-        Value value;
-        ok = result != nullptr && value_from_object(result, value, framework) && protect(result, value);
-        Py_XDECREF(result);
-        PyGILState_Release(state);
-        // A Python error stays set on this thread; the run hands it on.
-        if (!ok) return Diagnostic(DiagnosticId{509}).operand(hook).found("an exception in the foreign function");
-        return value;
-    });
+    session_at(address)->bind(
+        name, [held = std::make_shared<Held>(function), hook = std::string(name)](std::span<const Value> arguments) {
+            return call_object(held->get(), hook, arguments);
+        });
     Py_RETURN_NONE;
 }
 
-// explain(session_address, module, *inputs): the text of Session::explain.
-PyObject* explain(PyObject*, PyObject* args) {
-    const Py_ssize_t count = PyTuple_GET_SIZE(args);
-    if (count < 2 || !PyObject_TypeCheck(PyTuple_GET_ITEM(args, 1), caller_type)) {
+// bind_value(session_address, name, object)
+PyObject* bind_value(PyObject*, PyObject* args) {
+    unsigned long long address;
+    const char* name;
+    PyObject* object;
+    if (!PyArg_ParseTuple(args, "KsO", &address, &name, &object)) return nullptr;
+    Value value;
+    Framework framework = Framework::kNone;
+    if (!value_from_object(object, value, framework) || !protect(object, value)) return nullptr;
+    session_at(address)->bind_value(name, std::move(value));
+    Py_RETURN_NONE;
+}
+
+// explain(session_address, module, *inputs, **named_inputs): the text of Session::explain.
+PyObject* explain(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    if (count < 2 || !PyObject_TypeCheck(args[1], caller_type)) {
         PyErr_SetString(PyExc_TypeError, "explain takes a session, a Module and its inputs");
         return nullptr;
     }
-    const unsigned long long address = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(args, 0));
+    const unsigned long long address = PyLong_AsUnsignedLongLong(args[0]);
     if (PyErr_Occurred()) return nullptr;
-    auto* session = reinterpret_cast<Session*>(static_cast<std::uintptr_t>(address));
-    auto* caller = reinterpret_cast<Caller*>(PyTuple_GET_ITEM(args, 1));
-    std::vector<Value> values(static_cast<std::size_t>(count - 2));
+    auto* caller = reinterpret_cast<Caller*>(args[1]);
+    std::vector<PyObject*> arranged;
+    if (!arrange(caller->parameters, args + 2, count - 2, keywords, arranged)) return nullptr;
+    std::vector<Value> values(arranged.size());
     Framework framework = Framework::kNone;
-    for (Py_ssize_t i = 2; i < count; ++i) {
-        if (!value_from_object(PyTuple_GET_ITEM(args, i), values[static_cast<std::size_t>(i - 2)], framework))
-            return nullptr;
-    }
+    if (!convert(caller->program, arranged.data(), static_cast<Py_ssize_t>(arranged.size()), values.data(), framework))
+        return nullptr;
     PyObject* name = PyObject_GetAttrString(reinterpret_cast<PyObject*>(caller), "function");
     const char* function = name != nullptr ? PyUnicode_AsUTF8(name) : nullptr;
     if (function == nullptr) {
         Py_XDECREF(name);
         return nullptr;
     }
-    const Expected<std::string> text = session->explain(*caller->program.module, values, function);
+    const Framework outer = current_framework;
+    if (framework != Framework::kNone) current_framework = framework;
+    const Expected<Explanation> told = session_at(address)->explain(*caller->program.module, values, function);
+    current_framework = outer;
     Py_DECREF(name);
-    if (!text) {
-        if (!PyErr_Occurred()) raise_diagnostic(text.error());
+    if (PyErr_Occurred()) return nullptr;  // of a foreign function
+    if (!told) {
+        raise_diagnostic(told.error());
         return nullptr;
     }
-    return PyUnicode_FromStringAndSize(text->data(), static_cast<Py_ssize_t>(text->size()));
+    return PyUnicode_FromStringAndSize(told->text.data(), static_cast<Py_ssize_t>(told->text.size()));
 }
 
-PyMethodDef module_methods[] = {{"explain", explain, METH_VARARGS, nullptr},
+PyMethodDef module_methods[] = {{"explain", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(explain)),
+                                 METH_FASTCALL | METH_KEYWORDS, nullptr},
                                 {"bind_hook", bind_hook, METH_VARARGS, nullptr},
+                                {"bind_value", bind_value, METH_VARARGS, nullptr},
                                 {nullptr, nullptr, 0, nullptr}};
 PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,
                                  "flexor._flexor_fast",

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "dlpack/dlpack.h"
+#include "fast/foreign.h"
 
 namespace flexor::python {
 
@@ -47,7 +48,7 @@ void raise_named(const char* exception, const char* format, ...) {
     PyObject* raised = type != nullptr && text != nullptr ? PyObject_CallOneArg(type, text) : nullptr;
     if (raised != nullptr) {
         // The text begins with the number: "E0704 ...".
-        const int number = std::atoi(format + 1);
+        const int number = std::atoi(PyUnicode_AsUTF8(text) + 1);
         const Diagnostic diagnostic{DiagnosticId{static_cast<std::uint16_t>(number)}};
         PyObject* code = PyUnicode_FromString(diagnostic.code().c_str());
         PyObject* name = PyUnicode_FromString(std::string(diagnostic.name()).c_str());
@@ -61,6 +62,21 @@ void raise_named(const char* exception, const char* format, ...) {
     }
     Py_XDECREF(type);
     Py_XDECREF(text);
+}
+
+// Replaces the exception that is set. Of what it said the first line is kept: torch appends the stack of its own C++.
+void raise_after(const char* exception, const char* sentence) {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject* text = value != nullptr ? PyObject_Str(value) : nullptr;
+    PyObject* lines = text != nullptr ? PyUnicode_Splitlines(text, 0) : nullptr;
+    PyErr_Clear();
+    if (lines != nullptr && PyList_GET_SIZE(lines) > 0) {
+        raise_named(exception, "%s: %U", sentence, PyList_GET_ITEM(lines, 0));
+    } else {
+        raise_named(exception, "%s", sentence);
+    }
+    Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace), Py_XDECREF(text), Py_XDECREF(lines);
 }
 
 // torch's parts, looked up when the first object of its kind shows that it is loaded.
@@ -202,11 +218,7 @@ bool from_torch(PyObject* object, Value& out) {
     }
     DLTensor t;
     if (torch.api->dltensor_from_py_object_no_sync(object, &t) != 0) {
-        PyObject *type, *value, *trace;
-        PyErr_Fetch(&type, &value, &trace);
-        raise_named("NotSupported", "E0704 the tensor's memory cannot be read directly: %S",
-                    value != nullptr ? value : Py_None);
-        Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
+        raise_after("NotSupported", "E0704 the tensor's memory cannot be read directly");
         return false;
     }
     return from_dltensor(object, t, out);
@@ -269,12 +281,18 @@ bool from_array(PyObject* object, Value& out) {
 // Any other object that speaks DLPack (JAX arrays, CuPy, ...).
 bool from_dlpack(PyObject* object, Value& out) {
     PyObject* capsule = PyObject_CallMethodNoArgs(object, names.dlpack);
-    if (capsule == nullptr) return false;
-    auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
-    if (managed == nullptr) {
+    if (capsule == nullptr) {
+        if (PyErr_ExceptionMatches(PyExc_Exception))
+            raise_after("NotSupported", "E0704 __dlpack__ raised an exception");
+        return false;
+    }
+    if (PyCapsule_IsValid(capsule, "dltensor") == 0) {
+        raise_named("NotSupported", "E0704 __dlpack__ of a %s gave a %s, not a capsule named dltensor",
+                    Py_TYPE(object)->tp_name, Py_TYPE(capsule)->tp_name);
         Py_DECREF(capsule);
         return false;
     }
+    auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
     // The capsule owns the exported tensor and is what keeps its memory alive.
     const bool ok = from_dltensor(capsule, managed->dl_tensor, out);
     Py_DECREF(capsule);
@@ -317,6 +335,25 @@ bool dict_from_object(PyObject* object, Value& out, Framework& framework) {
     return true;
 }
 
+bool from_integer(PyObject* integer, Value& out) {
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(integer, &overflow);
+    if (overflow != 0) {
+        raise_named("SizeOverflowError", "E0309 an int does not fit in 64 bits");
+        return false;
+    }
+    if (value == -1 && PyErr_Occurred()) return false;
+    return out = Value(static_cast<std::int64_t>(value)), true;
+}
+
+// A scalar: an object that gives itself as an int or a float, and is no tensor.
+bool is_number(PyObject* object) {
+    if (PyBool_Check(object) || PyArray_IsScalar(object, Generic)) return true;
+    const PyNumberMethods* methods = Py_TYPE(object)->tp_as_number;
+    if (methods == nullptr || (methods->nb_index == nullptr && methods->nb_float == nullptr)) return false;
+    return !PyArray_Check(object) && PyObject_HasAttr(object, names.dlpack) == 0;
+}
+
 // --- results
 
 struct Exported {
@@ -341,7 +378,11 @@ PyObject* torch_from_tensor(const Tensor& tensor) {
     m.dl_tensor.strides = const_cast<std::int64_t*>(exported->tensor.strides().data());
     m.dl_tensor.byte_offset = 0;
     void* object = nullptr;
-    if (torch.api->managed_tensor_to_py_object_no_sync(&m, &object) != 0) return nullptr;
+    if (torch.api->managed_tensor_to_py_object_no_sync(&m, &object) != 0) {
+        delete exported;
+        raise_after("NotSupported", "E0704 torch makes no tensor of the result");
+        return nullptr;
+    }
     return static_cast<PyObject*>(object);
 }
 
@@ -401,7 +442,11 @@ PyObject* numpy_from_tensor(const Tensor& tensor) {
     PyObject* array =
         PyArray_NewFromDescr(&PyArray_Type, descr, tensor.rank(), sizes, strides, tensor.data(),
                              (is_read_only(tensor) ? 0 : NPY_ARRAY_WRITEABLE) | NPY_ARRAY_ALIGNED, nullptr);
-    if (array == nullptr) return nullptr;
+    if (array == nullptr) {
+        if (PyErr_ExceptionMatches(PyExc_ValueError))
+            raise_after("SizeOverflowError", "E0309 NumPy holds no array of the result's sizes");
+        return nullptr;
+    }
     PyObject* owner = PyCapsule_New(new Tensor(tensor), kOwnerName, delete_owner);
     if (owner == nullptr || PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array), owner) != 0) {
         Py_XDECREF(owner);
@@ -469,11 +514,7 @@ bool value_from_object(PyObject* object, Value& out, Framework& framework) {
     if (object == Py_None) return out = Value(), true;
     if (PyBool_Check(object)) return out = Value(object == Py_True), true;
     if (PyFloat_CheckExact(object)) return out = Value(PyFloat_AS_DOUBLE(object)), true;
-    if (PyLong_CheckExact(object)) {
-        const long long value = PyLong_AsLongLong(object);
-        if (value == -1 && PyErr_Occurred()) return false;
-        return out = Value(static_cast<std::int64_t>(value)), true;
-    }
+    if (PyLong_CheckExact(object)) return from_integer(object, out);
     if (PyUnicode_Check(object)) {
         const char* text = PyUnicode_AsUTF8(object);
         if (text == nullptr) return false;
@@ -522,8 +563,29 @@ bool value_from_object(PyObject* object, Value& out, Framework& framework) {
         if (framework == Framework::kNone) framework = Framework::kNumpy;
         return from_dlpack(object, out);
     }
-    raise_named("DTypeError", "E0404 a value of type %s is not taken here", type->tp_name);
-    return false;
+    // Subclasses of Python's numbers.
+    if (PyLong_Check(object)) return from_integer(object, out);
+    if (PyFloat_Check(object)) return out = Value(PyFloat_AS_DOUBLE(object)), true;
+    return out = foreign_from_object(object), true;
+}
+
+bool value_from_argument(ParameterKind kind, PyObject* object, Value& out, Framework& framework) {
+    if (kind == ParameterKind::kOther || PyLong_CheckExact(object) || PyFloat_CheckExact(object) || !is_number(object))
+        return value_from_object(object, out, framework);
+    if (kind == ParameterKind::kBool && PyArray_IsScalar(object, Bool))
+        return out = Value(PyObject_IsTrue(object) == 1), true;
+    if (kind == ParameterKind::kInt && PyIndex_Check(object)) {
+        PyObject* integer = PyNumber_Index(object);
+        const bool ok = integer != nullptr && from_integer(integer, out);
+        Py_XDECREF(integer);
+        return ok;
+    }
+    if (kind == ParameterKind::kFloat) {
+        const double real = PyFloat_AsDouble(object);
+        if (real == -1.0 && PyErr_Occurred()) return false;
+        return out = Value(real), true;
+    }
+    return value_from_object(object, out, framework);
 }
 
 PyObject* object_from_value(const Value& value, Framework framework) {
@@ -563,9 +625,12 @@ PyObject* object_from_value(const Value& value, Framework framework) {
             }
             return dict;
         }
-        case ValueKind::kForeign:
-            raise_named("NotSupported", "E0704 a foreign value cannot be handed back to Python");
-            return nullptr;
+        case ValueKind::kForeign: {
+            PyObject* object = object_of_foreign(value);
+            if (object == nullptr) raise_named("NotSupported", "E0704 a foreign value that is not Python's");
+            Py_XINCREF(object);
+            return object;
+        }
     }
     Py_RETURN_NONE;
 }

@@ -14,10 +14,17 @@ namespace flexor::python {
 
 enum class Framework { kNone, kNumpy, kTorch };
 
+// What a function declares of a parameter, as far as it changes how an argument is read.
+enum class ParameterKind : char { kOther = '.', kInt = 'i', kFloat = 'f', kBool = 'b' };
+
 bool initialise_convert();  // imports NumPy's C API; false with a Python error set
 
 // False with a Python error set. `framework` becomes that of the first tensor met; torch wins over NumPy.
+// An object without a kind of its own becomes a foreign value.
 bool value_from_object(PyObject* object, Value& out, Framework& framework);
+// The same for a declared parameter: a scalar parameter takes every number of its kind, NumPy's scalars and whatever has
+// __index__ or __float__ among them; tensors stay tensors.
+bool value_from_argument(ParameterKind kind, PyObject* object, Value& out, Framework& framework);
 // New reference, or null with a Python error set.
 PyObject* object_from_value(const Value& value, Framework framework);
 
