@@ -32,7 +32,7 @@ double quantile(const std::vector<double>& sorted, double share) {
 
 }  // namespace
 
-Status bench_command(const Options& options) {
+Outcome bench_command(const Options& options) {
     CLI_ASSIGN(const Program program, load_program(options, true));
     Session session(session_options(options));
     const InterruptScope scope(session);
@@ -79,7 +79,7 @@ Status bench_command(const Options& options) {
     json.key("hit_rate").real(stats.hit_rate).key("fallback_rate").real(stats.fallback_rate);
     json.key("compilations").count(stats.compilations).key("compile_s").real(stats.compile_seconds).end_object();
     emit(options, text, json);
-    return {};
+    return Exit::kDone;
 }
 
 }  // namespace flexor::cli

@@ -76,7 +76,7 @@ std::string replaced_extension(const std::string& path, const std::string& exten
 
 }  // namespace
 
-Status asm_command(const Options& options) {
+Outcome asm_command(const Options& options) {
     CLI_ASSIGN(const Module module, Module::load(options.file));
     const std::string output = options.output.empty() ? replaced_extension(options.file, ".flx") : options.output;
     CLI_TRY(module.save(output));
@@ -85,10 +85,10 @@ Status asm_command(const Options& options) {
     write_module(json, module);
     json.end_object();
     emit(options, "", json);
-    return {};
+    return Exit::kDone;
 }
 
-Status dis_command(const Options& options) {
+Outcome dis_command(const Options& options) {
     CLI_ASSIGN(const Module module, Module::load(options.file));
     const std::string text =
         module.disassemble({.positions = options.positions, .pcs = options.pcs, .weight_bytes = options.weight_bytes});
@@ -97,10 +97,10 @@ Status dis_command(const Options& options) {
     write_module(json, module);
     json.end_object();
     emit(options, text, json);
-    return {};
+    return Exit::kDone;
 }
 
-Status verify_command(const Options& options) {
+Outcome verify_command(const Options& options) {
     CLI_ASSIGN(const Module module, Module::load(options.file));
     std::string text = options.file + ": verified\n";
     for (const FunctionInfo& function : module.functions()) {
@@ -112,7 +112,7 @@ Status verify_command(const Options& options) {
     write_module(json, module);
     json.end_object();
     emit(options, text, json);
-    return {};
+    return Exit::kDone;
 }
 
 }  // namespace flexor::cli

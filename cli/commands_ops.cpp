@@ -22,6 +22,12 @@ std::string signature(const OpInfo& op) {
     return op.name + "(" + out + ")";
 }
 
+std::string dtype_names(const OpInfo& op) {
+    std::string out;
+    for (const DType dtype : op.dtypes) out += (out.empty() ? "" : ", ") + std::string(dtype_name(dtype));
+    return out;
+}
+
 std::string description(const OpInfo& op) {
     std::string out = signature(op) + "\n  " + op.summary + "\n  family: " + op.family + "\n";
     if (!op.operands.empty()) out += "  operands:\n";
@@ -33,6 +39,7 @@ std::string description(const OpInfo& op) {
         out += "    " + attribute.name + ": " + attribute.kind +
                (attribute.fallback.empty() ? "" : " = " + attribute.fallback) + "\n";
     }
+    if (!op.operands.empty()) out += "  dtypes: " + dtype_names(op) + "\n";
     if (!op.constraints.empty()) out += "  constraints:\n";
     for (std::size_t i = 0; i < op.constraints.size(); ++i) {
         out += "    C" + std::to_string(i + 1) + ": " + op.constraints[i] + "\n";
@@ -61,19 +68,21 @@ void write_op(JsonWriter& json, const OpInfo& op) {
         attribute.fallback.empty() ? json.null() : json.string(attribute.fallback);
         json.end_object();
     }
+    json.end_array().key("dtypes").begin_array();
+    for (const DType dtype : op.dtypes) json.string(dtype_name(dtype));
     json.end_array().key("results").integer(op.results).key("writes_first").boolean(op.writes_first);
     json.key("torch").string(op.torch).key("numpy").string(op.numpy).key("onnx").string(op.onnx).end_object();
 }
 
 }  // namespace
 
-Status ops_command(const Options& options) {
+Outcome ops_command(const Options& options) {
     JsonWriter json;
     if (!options.file.empty()) {
         CLI_ASSIGN(const OpInfo op, find_op_info(options.file));
         write_op(json, op);
         emit(options, description(op), json);
-        return {};
+        return Exit::kDone;
     }
     const std::vector<OpInfo> ops = list_ops();
     std::size_t width = 0;
@@ -86,7 +95,7 @@ Status ops_command(const Options& options) {
     }
     json.end_array();
     emit(options, text, json);
-    return {};
+    return Exit::kDone;
 }
 
 }  // namespace flexor::cli

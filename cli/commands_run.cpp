@@ -10,7 +10,7 @@
 
 namespace flexor::cli {
 
-Status run_command(const Options& options) {
+Outcome run_command(const Options& options) {
     CLI_ASSIGN(const Program program, load_program(options, false));
     Session session(session_options(options));
     const InterruptScope scope(session);
@@ -31,23 +31,27 @@ Status run_command(const Options& options) {
     }
     json.end_array().end_object();
     emit(options, text, json);
-    return {};
+    return Exit::kDone;
 }
 
-Status explain_command(const Options& options) {
+Outcome explain_command(const Options& options) {
     CLI_ASSIGN(const Program program, load_program(options, true));
     Session session(session_options(options));
     const InterruptScope scope(session);
-    CLI_ASSIGN(const std::string text, session.explain(program.module, program.arguments, options.function));
+    CLI_ASSIGN(const Explanation told, session.explain(program.module, program.arguments, options.function));
     JsonWriter json;
     json.begin_object().key("arguments").begin_array();
     for (const Value& argument : program.arguments) json.string(argument.describe());
-    json.end_array().key("text").string(text).key("stats").raw(to_json(session.stats())).end_object();
-    emit(options, text, json);
-    return {};
+    json.end_array().key("text").string(told.text).key("stats").raw(to_json(session.stats()));
+    if (told.refusal) write_diagnostic(json.key("error"), *told.refusal);
+    json.end_object();
+    emit(options, told.text, json);
+    if (!told.refusal) return Exit::kDone;
+    print_diagnostic(*told.refusal);
+    return exit_of(*told.refusal);
 }
 
-Status stats_command(const Options& options) {
+Outcome stats_command(const Options& options) {
     CLI_ASSIGN(const Program program, load_program(options, true));
     Session session(session_options(options));
     const InterruptScope scope(session);
@@ -66,7 +70,7 @@ Status stats_command(const Options& options) {
         json.raw(to_json(stats));
     }
     emit(options, text, json);
-    return {};
+    return Exit::kDone;
 }
 
 }  // namespace flexor::cli

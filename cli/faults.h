@@ -22,6 +22,7 @@ enum class Fault : std::uint16_t {
     kOutOfMemory = 602,
     kUnsupportedTensor = 704,
     kBadLiteral = 803,
+    kInternalError = 901,
 };
 
 inline Diagnostic fault(Fault id) { return Diagnostic(static_cast<DiagnosticId>(id)); }

@@ -1,23 +1,35 @@
 // The flexor program: the command line, and what becomes of a refusal.
 //
-// Exit codes: 0 done; 1 refused (the diagnostic goes to standard error, with --json also to standard output); 2 a
-// command line that cannot be read; 3 a bug of ours.
+// Exit codes: 0 done; 1 refused; 2 a command line that cannot be read; 3 a bug of ours. What went wrong is told on
+// standard error, and with --json as an object on standard output too.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "commands.h"
+#include "faults.h"
 #include "program.h"
 
 namespace flexor::cli {
 namespace {
 
-using Command = Status (*)(const Options&);
+using Command = Outcome (*)(const Options&);
 
-constexpr int kRefused = 1, kUsage = 2, kBug = 3;
+// Also for a command line that is not read to its end.
+bool wants_json(int argc, char** argv) {
+    return std::any_of(argv + std::min(argc, 1), argv + argc,
+                       [](const char* word) { return std::string_view(word) == "--json"; });
+}
+
+int refuse(const Diagnostic& diagnostic, bool json) {
+    if (json) std::fprintf(stdout, "%s\n", diagnostic_json(diagnostic).c_str());
+    print_diagnostic(diagnostic);
+    return static_cast<int>(exit_of(diagnostic));
+}
 
 class CommandLine {
 public:
@@ -73,31 +85,36 @@ public:
                 found = found || sub->get_name() == argv[1];
             }
             if (!found) {
-                std::fprintf(stderr, "flexor: there is no command '%s'; the commands are:%s\n", argv[1], known.c_str());
-                return kUsage;
+                const std::string text =
+                    "there is no command '" + std::string(argv[1]) + "'; the commands are:" + known;
+                std::fprintf(stderr, "flexor: %s\n", text.c_str());
+                return wrong_usage(argc, argv, text);
             }
         }
         try {
             app_.parse(words(argc, argv));
         } catch (const CLI::ParseError& error) {
-            return app_.exit(error) == 0 ? 0 : kUsage;
+            return app_.exit(error) == 0 ? 0 : wrong_usage(argc, argv, error.what());
         }
         for (std::string& input : options_.inputs) {
             if (input.starts_with(" ")) input.erase(0, 1);
         }
-        const Status status = command_(options_);
-        if (status && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
-        if (status) {
-            std::fputs("flexor: standard output cannot be written\n", stderr);
-            return kRefused;
-        }
-        const Diagnostic& diagnostic = status.error();
-        if (options_.json) std::fprintf(stdout, "%s\n", diagnostic_json(diagnostic).c_str());
-        std::fprintf(stderr, "%s\n", valid_utf8(diagnostic.to_string()).c_str());
-        return diagnostic.kind() == DiagnosticKind::kBug ? kBug : kRefused;
+        const Outcome outcome = command_(options_);
+        if (!outcome) return refuse(outcome.error(), options_.json);
+        if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return static_cast<int>(*outcome);
+        std::fputs("flexor: standard output cannot be written\n", stderr);
+        return static_cast<int>(Exit::kRefused);
     }
 
 private:
+    // The text is on standard error already.
+    static int wrong_usage(int argc, char** argv, const std::string& text) {
+        if (wants_json(argc, argv)) {
+            std::fprintf(stdout, "%s\n", diagnostic_json(fault(Fault::kBadOption).found(text)).c_str());
+        }
+        return static_cast<int>(Exit::kUsage);
+    }
+
     // CLI11 takes a list in brackets apart and a negative number for an option. Both are values here, which a space
     // before them hides from it.
     static std::vector<std::string> words(int argc, char** argv) {
@@ -154,13 +171,12 @@ private:
 }  // namespace flexor::cli
 
 int main(int argc, char** argv) {
+    using namespace flexor::cli;
     try {
-        return flexor::cli::CommandLine().run(argc, argv);
+        return CommandLine().run(argc, argv);
     } catch (const std::bad_alloc&) {
-        std::fputs("E0602 the system gives no more memory\n", stderr);
-        return flexor::cli::kRefused;
+        return refuse(fault(Fault::kOutOfMemory), wants_json(argc, argv));
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "E0901 a law of the program does not hold; please report this: %s\n", error.what());
-        return flexor::cli::kBug;
+        return refuse(fault(Fault::kInternalError).found(error.what()), wants_json(argc, argv));
     }
 }

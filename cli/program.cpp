@@ -30,30 +30,6 @@ std::string_view kind_text(DiagnosticKind kind) {
     return "bug";
 }
 
-void write_diagnostic(JsonWriter& json, const Diagnostic& diagnostic) {
-    json.begin_object().key("id").string(diagnostic.code()).key("name").string(diagnostic.name());
-    json.key("kind").string(kind_text(diagnostic.kind())).key("sentence").string(diagnostic.sentence());
-    const Where& where = diagnostic.where();
-    const std::pair<const char*, const std::string*> texts[] = {{"source", &where.source},
-                                                                {"function", &where.function},
-                                                                {"op", &where.op},
-                                                                {"operand", &where.operand},
-                                                                {"constraint", &where.constraint},
-                                                                {"found", &diagnostic.found()},
-                                                                {"expected", &diagnostic.expected()},
-                                                                {"hint", &diagnostic.hint()}};
-    for (const auto& [key, text] : texts) {
-        if (!text->empty()) json.key(key).string(*text);
-    }
-    if (where.pc >= 0) json.key("pc").integer(where.pc);
-    if (!diagnostic.causes().empty()) {
-        json.key("causes").begin_array();
-        for (const Diagnostic& cause : diagnostic.causes()) write_diagnostic(json, cause);
-        json.end_array();
-    }
-    json.end_object();
-}
-
 Expected<std::int32_t> find_function(const Module& module, const std::string& name) {
     const std::int32_t index = Session::function_index(module, name);
     if (index >= 0) return index;
@@ -104,12 +80,44 @@ void emit(const Options& options, const std::string& text, const JsonWriter& jso
     if (!out.ends_with("\n") && !out.empty()) std::fputc('\n', stdout);
 }
 
+void write_diagnostic(JsonWriter& json, const Diagnostic& diagnostic) {
+    json.begin_object().key("id").string(diagnostic.code()).key("name").string(diagnostic.name());
+    json.key("kind").string(kind_text(diagnostic.kind())).key("sentence").string(diagnostic.sentence());
+    const Where& where = diagnostic.where();
+    const std::pair<const char*, const std::string*> texts[] = {{"source", &where.source},
+                                                                {"function", &where.function},
+                                                                {"op", &where.op},
+                                                                {"operand", &where.operand},
+                                                                {"constraint", &where.constraint},
+                                                                {"found", &diagnostic.found()},
+                                                                {"expected", &diagnostic.expected()},
+                                                                {"hint", &diagnostic.hint()}};
+    for (const auto& [key, text] : texts) {
+        if (!text->empty()) json.key(key).string(*text);
+    }
+    if (where.pc >= 0) json.key("pc").integer(where.pc);
+    if (!diagnostic.causes().empty()) {
+        json.key("causes").begin_array();
+        for (const Diagnostic& cause : diagnostic.causes()) write_diagnostic(json, cause);
+        json.end_array();
+    }
+    json.end_object();
+}
+
 std::string diagnostic_json(const Diagnostic& diagnostic) {
     JsonWriter json;
     json.begin_object().key("error");
     write_diagnostic(json, diagnostic);
     json.end_object();
     return json.text();
+}
+
+void print_diagnostic(const Diagnostic& diagnostic) {
+    std::fprintf(stderr, "%s\n", valid_utf8(diagnostic.to_string()).c_str());
+}
+
+Exit exit_of(const Diagnostic& diagnostic) {
+    return diagnostic.kind() == DiagnosticKind::kBug ? Exit::kBug : Exit::kRefused;
 }
 
 }  // namespace flexor::cli

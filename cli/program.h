@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "commands.h"
 #include "flexor/session.h"
 #include "json_writer.h"
 #include "options.h"
@@ -36,6 +37,9 @@ Status call_once(Session& session, const Program& program, std::vector<Value>& r
 // Prints `text`, or with --json the object, and a line end if there is none.
 void emit(const Options& options, const std::string& text, const JsonWriter& json);
 
-std::string diagnostic_json(const Diagnostic& diagnostic);
+void write_diagnostic(JsonWriter& json, const Diagnostic& diagnostic);  // its parts as one object
+std::string diagnostic_json(const Diagnostic& diagnostic);              // {"error": {...}}
+void print_diagnostic(const Diagnostic& diagnostic);                    // to standard error
+Exit exit_of(const Diagnostic& diagnostic);
 
 }  // namespace flexor::cli

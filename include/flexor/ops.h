@@ -31,6 +31,7 @@ struct OpInfo {
     std::vector<AttributeInfo> attributes;
     int results = 1;  // -1: decided by an attribute
     bool writes_first = false;
+    std::vector<DType> dtypes;       // that the operands may have; those of masks and indices aside
     std::string torch, numpy, onnx;  // spellings elsewhere, or empty
 };
 

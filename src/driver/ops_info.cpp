@@ -1,5 +1,8 @@
 // The public listing of the op registry.
 #include "flexor/ops.h"
+
+#include <algorithm>
+
 #include "ops/op_def.h"
 #include "support/diagnostic.h"
 
@@ -57,6 +60,8 @@ OpInfo describe(const ops::OpDef& op) {
         info.attributes.push_back(
             {std::string(attribute.name), attribute_kind(attribute.kind), fallback_text(attribute)});
     info.results = op.results;
+    info.dtypes.assign(op.samples.value.dtypes.begin(), op.samples.value.dtypes.end());
+    std::ranges::sort(info.dtypes);
     info.writes_first = op.effects.value == ops::Effects::kWritesFirst;
     info.torch = op.names.value.torch;
     info.numpy = op.names.value.numpy;

@@ -71,3 +71,23 @@ WRITE = """
   CALL_OP fill_ 2
   RETURN 1
 """
+
+DIVIDE = """
+.func main(x: i64[N], y: i64[N]) -> 1
+  LOAD_LOCAL x
+  LOAD_LOCAL y
+  CALL_OP floor_divide 2
+  RETURN 1
+"""
+
+# Sizes that must agree, with each other and with a weight.
+PRODUCTS = """
+.weight w f32[5, 32] = ones
+.func main(x: f32[A, B], y: f32[C, D]) -> 1
+  LOAD_LOCAL x
+  LOAD_LOCAL y
+  CALL_OP matmul 2
+  LOAD_WEIGHT w
+  CALL_OP linear 2
+  RETURN 1
+"""

@@ -2,7 +2,8 @@
 
 import json
 
-from cli_programs import CLASSIC, SCALE
+import pytest
+from cli_programs import CLASSIC, DIVIDE, PRODUCTS, SCALE
 
 
 def test_explain_tells_the_five_steps(flexor):
@@ -21,6 +22,54 @@ def test_explain_without_inputs_takes_sizes_from_the_declared_ranges(flexor):
     assert x.startswith("f32[")
     assert 1 <= int(x[4:-1].split(",")[1]) <= 64
     assert "load" in flexor.ok("explain", source).out
+
+
+def test_made_up_sizes_fit_together(flexor):
+    source = flexor.write("products.fasm", PRODUCTS)
+    report = flexor.json("explain", source)
+    assert report["arguments"] == ["f32[8,9]", "f32[9,32]"]
+    assert "raised" not in report["text"]
+    assert flexor.json("stats", source)["failed_calls"] == 0
+    assert flexor.json("bench", source, "--repeat", "1")["arguments"] == report["arguments"]
+
+
+def test_explain_of_a_refused_run_is_refused_and_tells_what_it_saw(flexor):
+    source = flexor.write("divide.fasm", DIVIDE)
+    words = ("explain", source, "[6, 8]", "[2, 0]")
+    result = flexor(*words)
+    assert result.code == 1
+    assert result.err.startswith("E0310 ")
+    assert "raised" in result.out
+    assert "load" in result.out
+    report = flexor(*words, "--json")
+    assert report.code == 1
+    assert report.json["error"]["id"] == "E0310"
+    assert "raised" in report.json["text"]
+    assert flexor.ok("explain", source, "[6, 8]", "[2, 1]").out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("explian", "x.fasm"),
+        ("run",),
+        ("run", "x.fasm", "--no-such-option"),
+        ("run", "x.fasm", "--repeat", "0"),
+        ("stats", "x.fasm", "--threads", "many"),
+        ("stats", "x.fasm", "--events", "--prometheus"),
+        (),
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_an_object_too(flexor, words):
+    plain = flexor(*words)
+    assert plain.code == 2
+    assert plain.out == ""
+    assert plain.err
+    as_json = flexor(*words, "--json")
+    assert as_json.code == 2
+    assert as_json.json["error"]["id"] == "E0507"
+    assert as_json.json["error"]["found"]
 
 
 def test_stats_in_every_form(flexor):
@@ -76,5 +125,7 @@ def test_ops_lists_and_describes_the_registry(flexor):
         assert op["summary"]
     softmax = flexor.json("ops", "softmax")
     assert softmax == ops[names.index("softmax")]
+    assert softmax["dtypes"] == ["f16", "bf16", "f32", "f64"]
+    assert "dtypes: f16, bf16, f32, f64" in flexor.ok("ops", "softmax").out
     assert "constraints" in flexor.ok("ops", "matmul").out
     assert "did you mean 'softmax'?" in flexor.refused("E0108", "ops", "sofmax").err
