@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes what the docs take from tables and programs: docs/reference/*.md, and the parts of other pages that stand between
+"""Writes what is taken from tables and programs: docs/reference/*.md, the stub of the ops, and the parts of other pages that stand between
 `<!-- generated: NAME -->` and `<!-- end -->`: the layers, the figures, the C++ example, the output of explain.
 
     tools/generate.py           writes the files that are out of date
     tools/generate.py --check   writes nothing, names the files that are out of date, exits 1 if there are any
 
-The page of the ops comes from the running registry and the listing from `flexor explain`, through programs of the build
-folder (FLEXOR_BUILD, default build/); `./dev generate` builds them and runs this.
+The page and the stub of the ops come from the running registry and the listing from `flexor explain`, through programs and
+the package of the build folder (FLEXOR_BUILD, default build/); `./dev generate` builds them and runs this.
 """
 
 from __future__ import annotations
@@ -97,10 +97,13 @@ def struct_fields(header: str, struct: str) -> list[list[str]]:
                 above = f"{above} {comment}".strip()
             continue
         member = re.match(r"([\w:<>, ]+?(?:\(\*)?) (\w+)(?: = ([^;]+))?;$", code)
+        function = re.match(r"[\w:]+ \(\*(\w+)\)\([^)]*\) = nullptr;$", code)
         several = re.match(r"([\w:<>]+) ((?:\w+ = [^,;]+, )+\w+ = [^,;]+);$", code)
         if several:
             names = [part.split(" = ") for part in several.group(2).split(", ")]
             fields += [[name, several.group(1), value, comment or above] for name, value in names]
+        elif function:
+            fields.append([function.group(1), "function", "nullptr", comment or above])
         elif member:
             fields.append([member.group(2), member.group(1), member.group(3) or "", comment or above])
         above = ""
@@ -112,25 +115,52 @@ def plain(cpp: str) -> str:
     return str(int(shift.group(1)) << int(shift.group(2))) if shift else cpp.replace("std::", "")
 
 
-def python_options() -> set[str]:
-    """The keyword arguments of flexor.Session."""
-    tree = ast.parse((ROOT / "python/flexor/session.py").read_text())
-    session = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Session")
-    init = next(node for node in session.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
-    return {argument.arg for argument in init.args.kwonlyargs}
+def python_keywords(file: str, cls: str) -> list[str]:
+    """The public keyword arguments of a class of the package."""
+    tree = ast.parse((ROOT / "python/flexor" / file).read_text())
+    found = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == cls)
+    init = next(node for node in found.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
+    return [argument.arg for argument in init.args.kwonlyargs if not argument.arg.startswith("_")]
+
+
+def command_line_flags() -> dict[str, tuple[str, str]]:
+    """Member of the program's Options -> (flag, help), in the order of cli/main.cpp."""
+    source = re.sub(r'"\s*\n\s*"', "", (ROOT / "cli/main.cpp").read_text())
+    found = re.findall(r'add_(?:option|flag)\(\s*"!?([^"]+)",\s*options_\.(\w+),\s*"([^"]+)"\)', source)
+    return {member: (flag.split(",")[-1], text) for flag, member, text in found if flag.startswith("-")}
+
+
+# Options of a session that the command line spells otherwise.
+SESSION_FLAGS = {"compile": "interpret"}
 
 
 def options_page() -> str:
-    in_python = python_options()
-    body = [[f"`{name}`", plain(kind), f"`{plain(value)}`" if value else "", "yes" if name in in_python else "", text]
-            for name, kind, value, text in struct_fields("session.h", "SessionOptions")]
-    variables = [[f"`{name}`", default, text] for name, default, text in environment_rows()]
+    flags = command_line_flags()
+    in_python = python_keywords("session.py", "Session")
+    rows = []
+    for name, kind, value, text in struct_fields("session.h", "SessionOptions"):
+        flag = flags.pop(SESSION_FLAGS.get(name, name), ("", ""))[0]
+        python = f"`Session({name}=)`" if name in in_python else ""
+        rows.append([f"`SessionOptions::{name}`", python, flag and f"`{flag}`", f"{plain(kind)}, `{plain(value)}`", text])
+    missing = set(in_python) - {row[0].split("::")[1][:-1] for row in rows}
+    if missing:
+        sys.exit(f"flexor.Session takes {missing}, which SessionOptions does not have")
+    if python_keywords("builder.py", "Builder") != ["promotion"]:
+        sys.exit("tools/generate.py: a keyword of flexor.Builder has no row on the page of the options")
+    rows.append(["`Builder::numpy_promotion()`; `.promotion numpy` in text", "`Builder(promotion=)`", "", '"torch" or "numpy", `"torch"`',
+                 "how operands of different dtypes combine, a property of the program"])
+    for struct, header in (("CallOptions", "call_options.h"), ("DisassembleOptions", "module.h")):
+        for name, kind, value, text in struct_fields(header, struct):
+            flag = flags.pop(name, ("", ""))[0]
+            python = "`Module.dis(pcs=)`" if (struct, name) == ("DisassembleOptions", "pcs") else ""
+            default = f", `{plain(value)}`" if value else ""
+            rows.append([f"`{struct}::{name}`", python, flag and f"`{flag}`", f"{plain(kind)}{default}", text])
+    rows += [["", "", f"`{flag}`", "", text] for flag, text in flags.values()]
+    rows += [[f"`{name}`, a variable of the environment", "", "", default, text] for name, default, text in environment_rows()]
     return (
-        "# Options\n\n## Of a session\n\n`flexor::SessionOptions` in C++ (`include/flexor/session.h`); where the column Python says yes, "
-        "the name is also a keyword argument of `flexor.Session`.\n\n"
-        + table(["option", "type", "default", "Python", "meaning"], body)
-        + "\n## Environment variables\n\nRead once by a process, when the part that needs them starts.\n\n"
-        + table(["variable", "default", "meaning"], variables)
+        "# Options\n\nEvery option, where it is set, and its default. An empty cell: it cannot be set there. Variables of the environment are "
+        "read once by a process, when the part that needs them starts, and hold for C++, Python and the command line.\n\n"
+        + table(["C++, or everywhere", "Python", "command line", "type and default", "meaning"], rows)
     )
 
 
@@ -150,6 +180,14 @@ def output_of(program: str, *arguments: str) -> str:
     if not path.exists():
         sys.exit(f"{path} is missing: run ./dev generate, or ./dev check")
     return subprocess.run([path, *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+def op_stubs() -> str:
+    """The stub of the methods that the package makes of the registry."""
+    build = Path(os.environ.get("FLEXOR_BUILD", ROOT / "build"))
+    command = [sys.executable, ROOT / "tools/op_stubs.py"]
+    env = {**os.environ, "PYTHONPATH": str(build / "python")}
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=env).stdout
 
 
 def ops_page() -> str:
@@ -187,6 +225,7 @@ def outputs() -> dict[Path, str]:
         ROOT / "docs/reference/ops.md": note + ops_page(),
         ROOT / "docs/reference/options.md": note + options_page(),
         ROOT / "docs/reference/statistics.md": note + statistics_page(),
+        ROOT / "python/flexor/_ops.pyi": op_stubs(),
     }
     for name, part, text in [
         ("ARCHITECTURE.md", "layers", layer_table()),

@@ -10,17 +10,23 @@ import logging
 
 from flexor._jit import FROZEN, Dim, disable, jit
 from flexor._module import Module, from_text, load, registry
-from flexor.builder import Builder, FunctionBuilder, Symbol, Var
+from flexor.builder import Builder, FunctionBuilder, Symbol, Var, Weight
 from flexor.errors import (
     ArgumentError,
+    AssertionFailed,
+    DivisionError,
     DTypeError,
     FileError,
     FlexorError,
+    FunctionNotFound,
+    IndexShapeError,
     InternalError,
+    Interrupted,
     ModuleError,
     NotSupported,
     ResourceLimit,
     ShapeError,
+    SizeOverflowError,
     TextError,
 )
 from flexor.session import Session, dashboard, default_session, prometheus, stats
@@ -35,21 +41,28 @@ __all__ = [
     "disable",
     "jit",
     "ArgumentError",
+    "AssertionFailed",
     "Builder",
     "DTypeError",
+    "DivisionError",
     "FileError",
     "FlexorError",
     "FunctionBuilder",
+    "FunctionNotFound",
+    "IndexShapeError",
     "InternalError",
+    "Interrupted",
     "Module",
     "ModuleError",
     "NotSupported",
     "ResourceLimit",
     "Session",
     "ShapeError",
+    "SizeOverflowError",
     "Symbol",
     "TextError",
     "Var",
+    "Weight",
     "dashboard",
     "default_session",
     "from_text",

@@ -5,15 +5,30 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from flexor import _flexor
+from flexor import _flexor, _kinds
 from flexor._flexor_fast import CallerBase
+from flexor.errors import FunctionNotFound
+
+_SCALARS = {"int": "i", "float": "f", "bool": "b"}  # kinds of inputs that take numbers of any library
 
 
 class Module(CallerBase):
-    """A verified, immutable program with its weights.
+    """A verified, immutable program with its weights, callable as its function `function` on the default session.
 
-    Called with its inputs in order (or by name), it runs its main function on the default session: NumPy arrays give
-    NumPy arrays, torch tensors give torch tensors, and neither is copied. One output comes back bare, several as a tuple.
+    `module(*inputs, **named_inputs)`: inputs stand in order or by name; optional ones may be left out, or be None. A tensor is a
+    numpy.ndarray or a torch.Tensor in CPU memory, of one of the dtypes bool, uint8, int8, int32, int64, float16, bfloat16 (of
+    ml_dtypes in NumPy), float32 and float64, or an object with __dlpack__; it is not copied. Its dtype and rank are those that
+    `inputs()` tells, and its sizes fit the declared dims: equal where the same symbol stands, inside the symbol's range. An int,
+    float or bool may also be a NumPy scalar, or have __index__ or __float__. For an input of kind "any" every other object is a
+    foreign value: the program may hold it, call it and read its attributes.
+
+    One output comes back bare, several as a tuple; tensors as torch tensors if an input was one, else as NumPy arrays. A result
+    is new memory, unless the program returns an argument, which is that very object, or a view of one.
+
+    Raises ArgumentError (E05xx) for inputs that contradict the declaration, DTypeError (E04xx) and ShapeError (E03xx) for what
+    an op refuses, AssertionFailed (E0508), ResourceLimit (E06xx), NotSupported (E0704 for tensors without plain memory, E0705
+    for a foreign function that nobody bound), Interrupted (E0509), and whatever a foreign function raises. A refused call
+    leaves the session usable. `Session.run` does the same on a session of one's own.
     """
 
     def __init__(self, native: _flexor.NativeModule, function: str = "main") -> None:
@@ -21,13 +36,17 @@ class Module(CallerBase):
         self.function = function
         index = _flexor.function_index(native, function)
         if index < 0:
-            raise KeyError(f"the module has no function {function!r}")
-        names = tuple(argument["name"] for argument in native.inputs(function))
+            known = ", ".join(native.functions())
+            refusal = _kinds.refusal(112, argument="function", found=function, expected=f"a function of the module: {known}")
+            raise FunctionNotFound(str(refusal))
+        arguments = native.inputs(function)
+        names = tuple(argument["name"] for argument in arguments)
+        kinds = "".join(_SCALARS.get(argument["kind"], ".") for argument in arguments)
         session = _flexor.default_session()
-        self._bind(native, native.address(), session, session.address(), index, native.writes_arguments(), names)
+        self._bind(native, native.address(), session, session.address(), index, native.writes_arguments(), names, kinds)
 
     def __getitem__(self, function: str) -> Module:
-        """Another function of the same program, as a callable of its own."""
+        """Another function of the same program, as a callable of its own. Raises FunctionNotFound, a KeyError."""
         return Module(self.native, function)
 
     def __repr__(self) -> str:
@@ -38,7 +57,8 @@ class Module(CallerBase):
         return _from_bytes, (self.native.to_bytes(), self.function)
 
     def inputs(self) -> list[dict[str, Any]]:
-        """Name, kind, dtype, dims (text, lo, hi, frozen) and optionality of each input."""
+        """Of each input: name, kind ("tensor", "int", "float", "bool", "str", "any"), dtype ("float32"; None: any), any_rank, dims
+        (text, lo, hi, frozen; hi None: no upper end), optional, and all that as text."""
         return list(self.native.inputs(self.function))
 
     def outputs(self) -> list[dict[str, Any]]:
@@ -65,8 +85,15 @@ class Module(CallerBase):
         """Foreign functions that a session must bind before the program runs."""
         return list(self.native.hooks())
 
+    def explain(self, *inputs: Any, **named_inputs: Any) -> str:
+        """Runs the function once on the default session and tells what was compiled, and why; see Session.explain."""
+        from flexor.session import default_session
+
+        return default_session().explain(self, *inputs, **named_inputs)
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes `.fasm` text for a name that ends so, else the binary `.flx` form; the file is replaced in one step."""
+        """Writes `.fasm` text for a name that ends so, else the binary `.flx` form; the file is replaced in one step. Raises
+        FileError (E0206)."""
         self.native.save(os.fspath(path))
 
     def dis(self, *, pcs: bool = False) -> str:
@@ -92,5 +119,6 @@ def from_text(text: str, name: str = "<text>", function: str = "main") -> Module
 
 
 def registry() -> list[dict[str, Any]]:
-    """Every op: name, summary, numbered constraints, operands, attributes and its names elsewhere."""
+    """Every op: name, family, summary, numbered constraints, operands (name, kind, whether a scalar will do), attributes (name,
+    kind, default as text; "": required), number of results (-1: an attribute decides), dtypes and its names elsewhere."""
     return list(_flexor.registry())

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-import functools
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from flexor import _flexor
+from flexor import _flexor, _kinds, _ops
 from flexor._module import Module
-from flexor.errors import NotSupported, from_diagnostic
+from flexor._ops import OPS, FunctionOps, VarOps
+from flexor.errors import FlexorError
 
+if TYPE_CHECKING:
+    from flexor._ops import DType, Integer, Integers, Scalar, Tensor
+
+T = TypeVar("T")
 Symbol = _flexor.SymbolicInt
 Dim = Any  # int, str (a symbol's name), Symbol, or None (a size of its own)
-_THIS_FILE = __file__
+# The value None, a number, a str, a size, a value of the program or a list of values of the program.
+Operand = Any
+Vars = list["Var"]
+_FILES = (__file__, _ops.__file__)
 
 
-class Var:
-    """A value of a function under construction. Operators and op names (`x.relu()`, `x.sum(axes=[-1])`) write instructions."""
+class Var(VarOps):
+    """A value of a function under construction.
+
+    Operators and op names (`x + 1`, `x.relu()`, `x.sum(axes=[-1])`) write instructions. Every op of the registry whose
+    first operand the value can be is a method. A kind that an op does not take raises DTypeError (E0404), shapes and dtypes
+    that cannot fit raise ShapeError and DTypeError, at the line that writes the op.
+    """
 
     __slots__ = ("_function", "_native")
 
@@ -37,110 +49,116 @@ class Var:
 
     @property
     def dtype(self) -> str | None:
-        """Framework name of the dtype of a tensor."""
-        return self._native.dtype()  # type: ignore[no-any-return]
+        """Framework name of the dtype of a tensor ("float32"); None where it is not known before the run."""
+        return self._native.dtype()
 
     @property
     def ndim(self) -> int:
-        """Rank of a tensor."""
+        """Rank of a tensor; -1 where it is not known before the run, and of other values."""
         return int(self._native.rank())
 
     @property
     def shape(self) -> tuple[Symbol, ...]:
-        """Sizes as symbolic integers, usable in attributes and arithmetic."""
-        return tuple(self._native.size(axis) for axis in range(self.ndim))
+        """Sizes as symbolic integers, usable in attributes and arithmetic. Raises ShapeError (E0302) if the rank is not known."""
+        return tuple(self._function._checked(self._native.shape))
 
-    def _op(self, name: str, *others: Any, **attrs: Any) -> Any:
-        return self._function.op(name, self, *others, **attrs)
+    def size(self, axis: int) -> Symbol:
+        """The size of an axis; negative counts from the end. Known before the run where it is an expression over symbols, else
+        read at run time. Raises ShapeError (E0303) for an axis that the tensor does not have."""
+        number = _kinds.integer("size", "axis", axis, bits=32)
+        return self._function._checked(lambda: self._native.size(number))
 
-    def _scalar_or_op(self, scalar: str, op: str, *operands: Any) -> Any:
+    def _op(self, name: str, /, *operands: Any, **attributes: Any) -> Any:
+        return self._function.op(name, self, *operands, **attributes)
+
+    def _scalar_or_op(self, scalar: str, op: str, *operands: Any) -> Var:
         """Scalars alone make a scalar; beside anything else they are operands of the op."""
         if all(_is_scalar(operand) for operand in operands):
             return self._function.scalar(scalar, *operands)
-        return self._function.op(op, *operands)
+        return self._function.ops(op, *operands)[0]
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Tensor | Scalar) -> Var:
         return self._scalar_or_op("add", "add", self, other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Tensor | Scalar) -> Var:
         return self._scalar_or_op("add", "add", other, self)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Tensor | Scalar) -> Var:
         return self._scalar_or_op("sub", "sub", self, other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Tensor | Scalar) -> Var:
         return self._scalar_or_op("sub", "sub", other, self)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Tensor | Scalar) -> Var:
         return self._scalar_or_op("mul", "mul", self, other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Tensor | Scalar) -> Var:
         return self._scalar_or_op("mul", "mul", other, self)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Tensor | Scalar) -> Var:
         return self._scalar_or_op("true_div", "div", self, other)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Tensor | Scalar) -> Var:
         return self._scalar_or_op("true_div", "div", other, self)
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: Tensor | Scalar) -> Var:
         return self._scalar_or_op("floor_div", "floor_divide", self, other)
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: Tensor | Scalar) -> Var:
         return self._scalar_or_op("floor_div", "floor_divide", other, self)
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: Tensor | Scalar) -> Var:
         return self._scalar_or_op("mod", "remainder", self, other)
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: Tensor | Scalar) -> Var:
         return self._scalar_or_op("mod", "remainder", other, self)
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: Tensor | Scalar) -> Var:
         return self._scalar_or_op("pow", "pow", self, other)
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: Tensor | Scalar) -> Var:
         return self._scalar_or_op("pow", "pow", other, self)
 
-    def __matmul__(self, other: Any) -> Any:
-        return self._op("matmul", other)
+    def __matmul__(self, other: Tensor) -> Var:
+        return self.matmul(other)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Var:
         return self._scalar_or_op("neg", "neg", self)
 
-    def __abs__(self) -> Any:
-        return self._op("abs")
+    def __abs__(self) -> Var:
+        return self.abs()
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Tensor | Scalar) -> Var:
         return self._scalar_or_op("lt", "lt", self, other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Tensor | Scalar) -> Var:
         return self._scalar_or_op("le", "le", self, other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Tensor | Scalar) -> Var:
         return self._scalar_or_op("gt", "gt", self, other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Tensor | Scalar) -> Var:
         return self._scalar_or_op("ge", "ge", self, other)
 
-    def __eq__(self, other: Any) -> Any:  # type: ignore[override]
+    def __eq__(self, other: object) -> Var:  # type: ignore[override]
         return self._scalar_or_op("eq", "eq", self, other)
 
-    def __ne__(self, other: Any) -> Any:  # type: ignore[override]
+    def __ne__(self, other: object) -> Var:  # type: ignore[override]
         return self._scalar_or_op("ne", "ne", self, other)
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __and__(self, other: Any) -> Any:
-        return self._op("bitwise_and", other)
+    def __and__(self, other: Tensor | Scalar) -> Var:
+        return self.bitwise_and(other)
 
-    def __or__(self, other: Any) -> Any:
-        return self._op("bitwise_or", other)
+    def __or__(self, other: Tensor | Scalar) -> Var:
+        return self.bitwise_or(other)
 
-    def __xor__(self, other: Any) -> Any:
-        return self._op("bitwise_xor", other)
+    def __xor__(self, other: Tensor | Scalar) -> Var:
+        return self.bitwise_xor(other)
 
-    def __invert__(self) -> Any:
-        return self._op("bitwise_not")
+    def __invert__(self) -> Var:
+        return self.bitwise_not()
 
     def __iter__(self) -> Any:
         raise TypeError("a value under construction cannot be iterated; split, select or unstack it with ops")
@@ -148,278 +166,483 @@ class Var:
     def __bool__(self) -> bool:
         raise TypeError("a value under construction has no truth value; write a branch with if_else")
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> Var:
         """Basic indexing: integers, slices, None and Ellipsis."""
         items = list(index) if isinstance(index, tuple) else [index]
         named = sum(item is not None and item is not Ellipsis for item in items)
         if Ellipsis in [item for item in items if isinstance(item, type(Ellipsis))]:
             at = next(i for i, item in enumerate(items) if item is Ellipsis)
-            items[at : at + 1] = [slice(None)] * (self.ndim - named)
-        value: Any = self
+            items[at : at + 1] = [slice(None)] * (len(self.shape) - named)
+        value = self
         axis = 0
         for item in items:
             if item is None:
-                value = value._op("unsqueeze", axis=axis)
+                value = value.unsqueeze(axis=axis)
                 axis += 1
             elif isinstance(item, slice):
                 if (item.start, item.stop, item.step) != (None, None, None):
-                    value = value._op("slice", axis=axis, start=item.start, stop=item.stop, step=1 if item.step is None else item.step)
+                    step = 1 if item.step is None else item.step
+                    value = value.slice(axis=axis, start=item.start, stop=item.stop, step=step)
                 axis += 1
             else:
-                value = value._op("select", axis=axis, index=item)
+                value = value.select(axis=axis, index=item)
         return value
 
-    def sum(self, axes: Sequence[int] | None = None, keepdim: bool = False) -> Any:
+    def sum(self, axes: Integers | None = None, keepdim: bool = False) -> Var:
         """reduce_sum."""
-        return self._op("reduce_sum", axes=axes, keepdim=keepdim)
+        return self.reduce_sum(axes=axes, keepdim=keepdim)
 
-    def mean(self, axes: Sequence[int] | None = None, keepdim: bool = False) -> Any:
+    def mean(self, axes: Integers | None = None, keepdim: bool = False) -> Var:
         """reduce_mean."""
-        return self._op("reduce_mean", axes=axes, keepdim=keepdim)
+        return self.reduce_mean(axes=axes, keepdim=keepdim)
 
-    def max(self, axes: Sequence[int] | None = None, keepdim: bool = False) -> Any:
+    def max(self, axes: Integers | None = None, keepdim: bool = False) -> Var:
         """reduce_max."""
-        return self._op("reduce_max", axes=axes, keepdim=keepdim)
+        return self.reduce_max(axes=axes, keepdim=keepdim)
 
-    def min(self, axes: Sequence[int] | None = None, keepdim: bool = False) -> Any:
+    def min(self, axes: Integers | None = None, keepdim: bool = False) -> Var:
         """reduce_min."""
-        return self._op("reduce_min", axes=axes, keepdim=keepdim)
+        return self.reduce_min(axes=axes, keepdim=keepdim)
 
-    def prod(self, axes: Sequence[int] | None = None, keepdim: bool = False) -> Any:
+    def prod(self, axes: Integers | None = None, keepdim: bool = False) -> Var:
         """reduce_prod."""
-        return self._op("reduce_prod", axes=axes, keepdim=keepdim)
+        return self.reduce_prod(axes=axes, keepdim=keepdim)
 
-    def any(self, axes: Sequence[int] | None = None, keepdim: bool = False) -> Any:
+    def any(self, axes: Integers | None = None, keepdim: bool = False) -> Var:
         """reduce_any."""
-        return self._op("reduce_any", axes=axes, keepdim=keepdim)
+        return self.reduce_any(axes=axes, keepdim=keepdim)
 
-    def all(self, axes: Sequence[int] | None = None, keepdim: bool = False) -> Any:
+    def all(self, axes: Integers | None = None, keepdim: bool = False) -> Var:
         """reduce_all."""
-        return self._op("reduce_all", axes=axes, keepdim=keepdim)
+        return self.reduce_all(axes=axes, keepdim=keepdim)
 
-    def reshape(self, *shape: Any) -> Any:
-        """reshape to a list of sizes, one of which may be -1."""
-        sizes = list(shape[0]) if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else list(shape)
-        return self._op("reshape", shape=sizes)
+    def reshape(self, *sizes: Integer | Sequence[Integer], shape: Integers | None = None) -> Var:
+        """reshape: sizes in order or as one list, one of which may be -1."""
+        return self._function.ops("reshape", self, shape=_list_of("reshape", "shape", sizes, shape))[0]
 
-    def permute(self, *axes: Any) -> Any:
-        """permute the axes."""
-        order = list(axes[0]) if len(axes) == 1 and isinstance(axes[0], (list, tuple)) else list(axes)
-        return self._op("permute", axes=order)
+    def permute(self, *order: Integer | Sequence[Integer], axes: Integers | None = None) -> Var:
+        """permute: the axes in their new order, one by one or as one list."""
+        return self._function.ops("permute", self, axes=_list_of("permute", "axes", order, axes))[0]
 
-    def expand(self, *shape: Any) -> Any:
-        """expand dims of size 1; -1 keeps a size."""
-        sizes = list(shape[0]) if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else list(shape)
-        return self._op("expand", shape=sizes)
+    def expand(self, *sizes: Integer | Sequence[Integer], shape: Integers | None = None) -> Var:
+        """expand: dims of size 1 get these sizes, in order or as one list; -1 keeps a size."""
+        return self._function.ops("expand", self, shape=_list_of("expand", "shape", sizes, shape))[0]
 
-    def transpose(self, a: int, b: int) -> Any:
-        """exchange two axes."""
-        return self._op("transpose", a=a, b=b)
+    def transpose(self, a: Integer, b: Integer) -> Var:
+        """transpose: exchanges two axes."""
+        return self._function.ops("transpose", self, a=a, b=b)[0]
 
-    def cast(self, dtype: str) -> Any:
-        """convert to a dtype."""
-        return self._op("cast", dtype=dtype)
+    def cast(self, dtype: DType) -> Var:
+        """cast: the elements in another dtype."""
+        return self._function.ops("cast", self, dtype=dtype)[0]
 
-    def item(self) -> Any:
+    def item(self) -> Var:
         """The value of a one-element tensor as a scalar of the program."""
         return self._function.item(self)
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("__") or name not in _op_names():
-            raise AttributeError(name)
-        return lambda *others, **attrs: self._op(name, *others, **attrs)
 
-
-@functools.cache
-def _operands() -> dict[str, list[str]]:
-    return {op["name"]: [operand[0] for operand in op["operands"]] for op in _flexor.registry()}
-
-
-def _op_names() -> Iterable[str]:
-    return _operands().keys()
-
-
-def _operand_names(op: str) -> list[str]:
-    return _operands().get(op, [])
+def _list_of(verb: str, argument: str, given: tuple[Any, ...], named: Any) -> Any:
+    """A list given element by element, as one list, or by name."""
+    if named is not None and given:
+        raise TypeError(f"{verb} is given {argument} twice, by place and by name")
+    if named is not None:
+        return named
+    return given[0] if len(given) == 1 and isinstance(given[0], (list, tuple)) else list(given)
 
 
 def _is_scalar(value: Any) -> bool:
     """A scalar value of the program, or a number that becomes one."""
     if isinstance(value, Var):
         return value.type in ("int", "float", "bool")
-    return isinstance(value, (int, float, Symbol))
+    return isinstance(value, Symbol) or isinstance(_kinds.plain(value), (int, float))
 
 
-def _raw(value: Any) -> Any:
-    if isinstance(value, Var):
-        return value._native
-    if isinstance(value, (list, tuple)):
-        return [_raw(item) for item in value]
-    return value
+class FunctionBuilder(FunctionOps):
+    """One function under construction. Every op of the registry is a method: operands first, attributes by name.
 
-
-class FunctionBuilder:
-    """One function under construction. Every op of the registry is a method: operands first, attributes by name."""
+    What cannot be right is refused at the line that writes it: ModuleError, ShapeError or DTypeError. The first refusal is
+    kept: after it the Builder only repeats it.
+    """
 
     def __init__(self, builder: Builder, name: str) -> None:
         self._builder = builder
         builder._locate()
-        self._native = _flexor.begin_function(builder._native, name)
+        self._native = _flexor.begin_function(builder._native, _kinds.text("function", "name", name))
         self.inputs: list[Var] = []
         self._outputs = 0
 
-    def _wrap(self, results: list[Any]) -> Any:
+    # ---- Python values to operands
+
+    def _operand(self, verb: str, argument: str, value: Any) -> Any:
+        """What the native function takes as an operand; kinds that it does not know are refused there."""
+        if isinstance(value, Var):
+            return value._native
+        if isinstance(value, Weight):
+            return self.weight(value)._native
+        if isinstance(value, (list, tuple)):
+            return [self._operand(verb, argument, item) for item in value]
+        return _kinds.plain(value)
+
+    def _operands(self, verb: str, argument: str, values: Any) -> Sequence[Any]:
+        return [self._operand(verb, argument, value) for value in _kinds.items(verb, argument, values)]
+
+    def _value(self, verb: str, argument: str, value: Any) -> _flexor.NativeVar:
+        """A value of the program, and nothing else."""
+        if not isinstance(value, (Var, Weight)):
+            raise _kinds.wrong_kind(verb, argument, value, "a value of the program")
+        native: _flexor.NativeVar = self._operand(verb, argument, value)
+        return native
+
+    def _attribute(self, verb: str, argument: str, value: Any) -> Any:
+        op = OPS.get(verb)
+        if op is not None and argument in op.dtypes:
+            return _kinds.dtype_name(value)
+        if isinstance(value, (list, tuple)):
+            return [self._attribute("", "", item) for item in value]
+        return value._native if isinstance(value, Var) else _kinds.plain(value)
+
+    def _var(self, native: _flexor.NativeVar) -> Var:
+        return Var(self, native)
+
+    def _bare(self, results: Sequence[_flexor.NativeVar]) -> Any:
+        """One Var, or a list of them."""
         values = [Var(self, native) for native in results]
         return values[0] if len(values) == 1 else values
 
-    def input(self, name: str, dtype: str, shape: Sequence[Dim] | None = None, *, optional: bool = False) -> Var:
-        """Declares an argument: a framework dtype with its dims, or a whole type ("f32[B,S]?", "int", "float")."""
+    def _checked(self, read: Callable[[], T]) -> T:
         self._builder._locate()
-        kind = dtype
+        value = read()
+        self._builder._native.check()
+        return value
+
+    # ---- inputs, weights, constants
+
+    def input(
+        self, name: str, dtype: DType, shape: Sequence[Dim] | None = None, *, optional: bool = False
+    ) -> Var:
+        """Declares an argument: a dtype with its dims, or a whole type ("f32[B,S]?", "int", "float", "any").
+
+        A dim is a size, the name of a symbol, "FROZEN S" (one compilation per value), an expression over symbols, or None
+        for a size of its own. Raises TextError or ModuleError for a type that cannot be read.
+        """
+        self._builder._locate()
+        _kinds.text("input", "name", name)
+        kind = _kinds.text("input", "dtype", _kinds.dtype_name(dtype))
         if shape is not None:
-            for size in shape:
+            sizes = _kinds.items("input", "shape", shape)
+            for size in sizes:
                 if isinstance(size, Symbol):
                     self._native.require_size(size)
-            kind = f"{_text_dtype(dtype)}[{', '.join('?' if d is None else str(d) for d in shape)}]" + ("?" if optional else "")
-        value = Var(self, self._native.input(name, kind))
+            dims = ", ".join("?" if size is None else str(_kinds.plain(size)) for size in sizes)
+            kind = f"{_flexor.dtypes().get(kind, kind)}[{dims}]" + ("?" if optional else "")
+        value = self._var(self._native.input(name, kind))
         self.inputs.append(value)
         return value
 
-    def op(self, name: str, *operands: Any, **attrs: Any) -> Any:
-        """Writes an op; one Var, or a list of Vars for an op with several results. Operands may be named, as attributes are."""
-        self._builder._locate()
-        values = [self._lift(operand) for operand in operands]
-        given = {key: _raw(value) for key, value in attrs.items()}
-        named = [key for key in _operand_names(name) if key in given]
-        if named:
-            order = _operand_names(name)
-            values += [None] * (order.index(named[-1]) + 1 - len(values))
-            for key in named:
-                if order.index(key) < len(operands):
-                    raise TypeError(f"{name} is given {key} twice, by place and by name")
-                values[order.index(key)] = self._lift(attrs[key])
-                del given[key]
-        return self._wrap(self._native.ops(name, values, given))
-
-    def _lift(self, operand: Any) -> Any:
-        if isinstance(operand, Weight):
-            return self.weight(operand)._native
-        if isinstance(operand, (list, tuple)):
-            return [self._lift(item) for item in operand]
-        return _raw(operand)
-
     def weight(self, weight: Weight) -> Var:
-        """A Module weight as a value of this function."""
+        """A Module weight as a value of this function. Raises ModuleError (E0112) for a weight of another Builder."""
+        if not isinstance(weight, Weight):
+            raise _kinds.wrong_kind("weight", "weight", weight, "a weight of the Builder")
         if weight._builder is not self._builder:
-            found = f"E0112 nothing of this name is declared\n  found weight {weight.name!r} of another Builder"
-            raise from_diagnostic("E0112", "UnknownName", found)
-        return Var(self, self._native.weight(weight.name))
+            found = f"weight {weight.name!r} of another Builder"
+            raise _kinds.refusal(112, verb="weight", argument="weight", found=found, expected="a weight of this Builder")
+        return self._var(self._native.weight(weight.name))
 
-    def constant(self, value: Any) -> Var:
-        """A scalar, a text, a list of integers or None."""
-        return Var(self, self._native.constant(value))
+    def constant(self, value: Operand) -> Var:
+        """A number, a text, a size or None as a value."""
+        return self._var(self._native.constant(self._operand("constant", "value", value)))
 
-    def scalar(self, name: str, *operands: Any) -> Var:
-        """Python arithmetic on scalars: "add", "true_div", "lt", "not", ..."""
+    # ---- ops and scalars
+
+    def op(self, name: str, /, *operands: Operand, **attributes: Any) -> Any:
+        """Writes an op; one Var, or a list of Vars for an op with several results.
+
+        Operands may stand by name, as attributes do. A scalar operand may be a Python or NumPy number. Raises ModuleError for
+        an unknown op (E0108), a wrong number of operands (E0109) and a wrong attribute (E0110), DTypeError (E0404) for an
+        argument of a wrong kind, ShapeError (E03xx) for shapes that cannot fit.
+        """
+        results = self.ops(name, *operands, **attributes)
+        several = name in OPS and OPS[name].several
+        return results if several or len(results) != 1 else results[0]
+
+    def ops(self, name: str, /, *operands: Operand, **attributes: Any) -> Vars:
+        """Writes an op; all its results, whatever their number. Raises as `op` does."""
         self._builder._locate()
-        return Var(self, self._native.scalar(name, [_raw(o) for o in operands]))
+        _kinds.text("op", "name", name)
+        order = OPS[name].operands if name in OPS else []
+        values = [self._operand(name, "", operand) for operand in operands]
+        given = {}
+        named = {}
+        for key, value in attributes.items():
+            if key in order:
+                named[key] = self._operand(name, key, value)
+            else:
+                given[key] = self._attribute(name, key, value)
+        for key, operand in sorted(named.items(), key=lambda item: order.index(item[0])):
+            place = order.index(key)
+            if place < len(operands):
+                raise TypeError(f"{name} is given {key} twice, by place and by name")
+            values += [None] * (place + 1 - len(values))
+            values[place] = operand
+        return [self._var(native) for native in self._native.ops(name, values, given)]
 
-    def item(self, value: Var) -> Var:
+    def scalar(self, name: str, *operands: Operand) -> Var:
+        """Python arithmetic on scalars: "add", "true_div", "floor_div", "mod", "lt", "not", "to_int", ..."""
+        self._builder._locate()
+        return self._var(self._native.scalar(_kinds.text("scalar", "name", name), self._operands("scalar", "", operands)))
+
+    def item(self, value: Tensor) -> Var:
         """The value of a one-element tensor as a scalar."""
         self._builder._locate()
-        return Var(self, self._native.item(value._native))
+        return self._var(self._native.item(self._value("item", "value", value)))
 
-    def frozen(self, value: Var, axis: int) -> Var:
+    def size(self, value: Tensor, axis: int) -> Var:
+        """The size of an axis as a value, read in the run; Var.size gives an expression."""
+        self._builder._locate()
+        number = _kinds.integer("size", "axis", axis, bits=32)
+        return self._var(self._native.size(self._value("size", "value", value), number))
+
+    def frozen(self, value: Tensor, axis: int) -> Var:
         """The tensor with one entry per value of that size."""
         self._builder._locate()
-        return Var(self, self._native.frozen(value._native, axis))
+        number = _kinds.integer("frozen", "axis", axis, bits=32)
+        return self._var(self._native.frozen(self._value("frozen", "value", value), number))
 
-    def require(self, condition: Any, message: str) -> None:
-        """Raises AssertionFailed in the run if the condition does not hold."""
+    def require(self, condition: Operand, message: str) -> None:
+        """Raises AssertionFailed (E0508) in the run if the condition does not hold."""
         self._builder._locate()
-        self._native.require(_raw(condition), message)
+        text = _kinds.text("require", "message", message)
+        self._native.require(self._operand("require", "condition", condition), text)
 
-    def list(self, *elements: Any) -> Var:
+    # ---- lists and dicts
+
+    def list(self, *elements: Operand) -> Var:
         """A list value."""
         self._builder._locate()
-        return Var(self, self._native.build_list([self._lift(e) for e in elements]))
+        return self._var(self._native.build_list(self._operands("list", "elements", elements)))
 
-    def append(self, values: Var, element: Any) -> Var:
+    def append(self, values: Var, element: Operand) -> Var:
         """The list with an element more."""
         self._builder._locate()
-        return Var(self, self._native.append(values._native, self._lift(element)))
+        return self._var(self._native.append(self._value("append", "values", values), self._operand("append", "element", element)))
 
-    def get(self, values: Var, index: Any) -> Var:
-        """An element of a list."""
+    def get(self, values: Var, index: Operand, *, promise: str = "any") -> Var:
+        """An element of a list; negative counts from the end. Raises IndexShapeError (E0307) in the run if there is none.
+        `promise`: the type of an element that is not known from the list, in text form."""
         self._builder._locate()
-        return Var(self, self._native.get(values._native, _raw(index)))
+        kind = _kinds.text("get", "promise", promise)
+        return self._var(self._native.get(self._value("get", "values", values), self._operand("get", "index", index), kind))
 
-    def set(self, values: Var, index: Any, element: Any) -> Var:
+    def set(self, values: Var, index: Operand, element: Operand) -> Var:
         """The list with an element replaced."""
         self._builder._locate()
-        return Var(self, self._native.set(values._native, _raw(index), self._lift(element)))
+        place = self._operand("set", "index", index)
+        return self._var(
+            self._native.set(self._value("set", "values", values), place, self._operand("set", "element", element))
+        )
 
     def length(self, values: Var) -> Var:
         """The length of a list."""
         self._builder._locate()
-        return Var(self, self._native.length(values._native))
+        return self._var(self._native.length(self._value("length", "values", values)))
 
-    def call(self, function: str, *arguments: Any, results: int = 1) -> Any:
-        """Calls a function of the Module."""
+    def unpack(self, values: Var, count: int) -> Vars:
+        """The `count` elements of a list, always as a Python list. Raises ModuleError (E0117) for a list of another length."""
         self._builder._locate()
-        return self._wrap(self._native.call(function, [self._lift(a) for a in arguments], results))
+        number = _kinds.integer("unpack", "count", count, bits=32)
+        return [self._var(native) for native in self._native.unpack(self._value("unpack", "values", values), number)]
 
-    def call_foreign(self, hook: str, *arguments: Any, promise: str = "any") -> Var:
+    def dict(self, items: Mapping[str, Operand]) -> Var:
+        """A dict value with keys of str."""
+        self._builder._locate()
+        if not isinstance(items, Mapping):
+            raise _kinds.wrong_kind("dict", "items", items, "a dict with keys of str")
+        values = {_kinds.text("dict", "keys", key): self._operand("dict", key, item) for key, item in items.items()}
+        return self._var(self._native.build_dict(values))
+
+    def dict_get(self, items: Var, key: str) -> Var:
+        """The value of a key. Raises ModuleError (E0112) in the run if the dict has none."""
+        self._builder._locate()
+        name = _kinds.text("dict_get", "key", key)
+        return self._var(self._native.dict_get(self._value("dict_get", "items", items), name))
+
+    # ---- calls
+
+    def call(self, function: str, *arguments: Operand, results: int = 1) -> Any:
+        """Calls a function of the Module, which may be this one; one Var, or a list of Vars for several results.
+
+        `results` counts where the function has no outputs yet.
+        """
+        self._builder._locate()
+        name = _kinds.text("call", "function", function)
+        count = _kinds.integer("call", "results", results, bits=32)
+        return self._bare(self._native.call(name, self._operands("call", "arguments", arguments), count))
+
+    def call_foreign(self, hook: str, *arguments: Operand, promise: str = "any") -> Var:
         """Calls a function of the host, bound by Session.bind. `promise`: the type of its result ("f32[?, 4]", "int")."""
         self._builder._locate()
-        return Var(self, self._native.call_foreign(hook, [self._lift(a) for a in arguments], promise))
+        name = _kinds.text("call_foreign", "hook", hook)
+        kind = _kinds.text("call_foreign", "promise", promise)
+        return self._var(self._native.call_foreign(name, self._operands("call_foreign", "arguments", arguments), kind))
 
-    def if_else(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-        """Both functions return the same number of values; the branch's values are returned."""
+    def function_value(self, name: str) -> Var:
+        """A function of the Module as a value, for call_value."""
         self._builder._locate()
-        sides = [self._side(then), self._side(otherwise)]
-        return self._wrap(self._native.if_else(_raw(condition), *sides))
+        return self._var(self._native.function_value(_kinds.text("function_value", "name", name)))
 
-    def if_none(self, value: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    def foreign_value(self, name: str) -> Var:
+        """An object or function of the host, bound by Session.bind_value or Session.bind."""
+        self._builder._locate()
+        return self._var(self._native.foreign_value(_kinds.text("foreign_value", "name", name)))
+
+    def attribute_of(self, foreign: Var, name: str) -> Var:
+        """An attribute of an object of the host. What it raises leaves the run as it is."""
+        self._builder._locate()
+        text = _kinds.text("attribute_of", "name", name)
+        return self._var(self._native.attribute_of(self._value("attribute_of", "foreign", foreign), text))
+
+    def call_value(self, callee: Var, *arguments: Operand) -> Var:
+        """Calls a value: a function of the Module or an object of the host. Several results come as one list value."""
+        self._builder._locate()
+        values = self._operands("call_value", "arguments", arguments)
+        return self._var(self._native.call_value(self._value("call_value", "callee", callee), values))
+
+    # ---- branches and loops
+
+    def if_else(self, condition: Operand, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+        """Both functions return the same number of values; the branch's values are returned, one bare, several as a list."""
+        self._builder._locate()
+        sides = [self._side("if_else", "then", then), self._side("if_else", "otherwise", otherwise)]
+        return self._bare(self._native.if_else(self._operand("if_else", "condition", condition), *sides))
+
+    def if_none(self, value: Operand, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """As if_else on `value is None`."""
         self._builder._locate()
-        sides = [self._side(then), self._side(otherwise)]
-        return self._wrap(self._native.if_none(_raw(value), *sides))
+        sides = [self._side("if_none", "then", then), self._side("if_none", "otherwise", otherwise)]
+        return self._bare(self._native.if_none(self._operand("if_none", "value", value), *sides))
 
-    def _side(self, function: Callable[[], Any]) -> Callable[[], Any]:
+    def _side(self, verb: str, argument: str, function: Callable[[], Any]) -> Callable[[], Any]:
+        _kinds.function(verb, argument, function)
+
         def run() -> Any:
             result = function()
-            values = result if isinstance(result, (list, tuple)) else [result]
-            return [self._lift(v) for v in values]
+            return self._operands(verb, argument, result if isinstance(result, (list, tuple)) else [result])
 
         return run
 
-    def while_loop(self, initial: Sequence[Any], condition: Callable[..., Any], body: Callable[..., Any]) -> Any:
-        """while condition(*carried): carried = body(*carried). Returns the carried values after the loop."""
+    def while_loop(self, initial: Sequence[Operand], condition: Callable[..., Any], body: Callable[..., Any]) -> Any:
+        """while condition(*carried): carried = body(*carried). Returns the carried values after the loop, one bare, several as a
+        list. The functions may be called more than once: a type that changes from one round to the next is widened and the loop
+        written again."""
         self._builder._locate()
+        _kinds.function("while_loop", "condition", condition)
+        _kinds.function("while_loop", "body", body)
 
         def test(carried: Sequence[Any]) -> Any:
-            return _raw(condition(*[Var(self, native) for native in carried]))
+            return self._operand("while_loop", "condition", condition(*[self._var(native) for native in carried]))
 
         def step(carried: Sequence[Any]) -> Any:
-            result = body(*[Var(self, native) for native in carried])
-            values = result if isinstance(result, (list, tuple)) else [result]
-            return [self._lift(v) for v in values]
+            result = body(*[self._var(native) for native in carried])
+            return self._operands("while_loop", "body", result if isinstance(result, (list, tuple)) else [result])
 
-        return self._wrap(self._native.while_loop([self._lift(v) for v in initial], test, step))
+        return self._bare(self._native.while_loop(self._operands("while_loop", "initial", initial), test, step))
 
-    def output(self, *values: Any, names: Sequence[str] | None = None) -> None:
-        """Declares the results, in order."""
+    # ---- unstructured code
+
+    def label(self) -> Label:
+        """A place in the code that jumps lead to.
+
+        A function with labels consists of basic blocks alone: `place` begins one, `jump`, `branch`, `branch_none` or `give` ends
+        it. The first that is placed is the entry. Arguments, weights and constants may be used everywhere, other values in the
+        block that made them; what must outlive it goes through a variable. Handles belong to this function.
+        """
+        return Label(self._native.label())
+
+    def _label(self, verb: str, argument: str, label: Label) -> _flexor.NativeLabel:
+        if not isinstance(label, Label):
+            raise _kinds.wrong_kind(verb, argument, label, "a label of this function")
+        return label._native
+
+    def _variable(self, verb: str, variable: Variable) -> _flexor.NativeVariable:
+        if not isinstance(variable, Variable):
+            raise _kinds.wrong_kind(verb, "variable", variable, "a variable of this function")
+        return variable._native
+
+    def place(self, label: Label) -> None:
+        """Begins the block of a label."""
         self._builder._locate()
+        self._native.place(self._label("place", "label", label))
+
+    def jump(self, target: Label) -> None:
+        """Ends the block: goes on at the label."""
+        self._builder._locate()
+        self._native.jump(self._label("jump", "target", target))
+
+    def branch(self, condition: Operand, then: Label, otherwise: Label) -> None:
+        """Ends the block: goes on at `then` if the condition holds, else at `otherwise`."""
+        self._builder._locate()
+        labels = [self._label("branch", "then", then), self._label("branch", "otherwise", otherwise)]
+        self._native.branch(self._operand("branch", "condition", condition), *labels)
+
+    def branch_none(self, value: Operand, then: Label, otherwise: Label) -> None:
+        """As branch on `value is None`."""
+        self._builder._locate()
+        labels = [self._label("branch_none", "then", then), self._label("branch_none", "otherwise", otherwise)]
+        self._native.branch_none(self._operand("branch_none", "value", value), *labels)
+
+    def give(self, *results: Operand) -> None:
+        """Ends the block: returns the results, as many from every block."""
+        self._builder._locate()
+        self._native.give(self._operands("give", "results", results))
+
+    def variable(self, name: str) -> Variable:
+        """A cell that the blocks of the function share."""
+        self._builder._locate()
+        return Variable(self._native.variable(_kinds.text("variable", "name", name)))
+
+    def store(self, variable: Variable, value: Operand) -> None:
+        """Sets a variable."""
+        self._builder._locate()
+        self._native.store(self._variable("store", variable), self._operand("store", "value", value))
+
+    def take(self, variable: Variable, like: Var | None = None) -> Var:
+        """The value of a variable, which is unset then. It has the kind, dtype and rank of `like`, a value of any block: every
+        store that reaches here promises that. None: nothing is known."""
+        self._builder._locate()
+        known = None if like is None else self._value("take", "like", like)
+        return self._var(self._native.take(self._variable("take", variable), known))
+
+    # ---- outputs
+
+    def output(self, *values: Operand, names: Sequence[str] | None = None) -> None:
+        """Declares results, in order, with names or as out0, out1, ..."""
+        self._builder._locate()
+        given = None if names is None else [_kinds.text("output", "names", name) for name in _kinds.items("output", "names", names)]
+        if given is not None and len(given) != len(values):
+            found = f"{len(given)} names for {len(values)} values"
+            raise _kinds.refusal(118, verb="output", argument="names", found=found, expected="a name for each value")
         for position, value in enumerate(values):
-            name = names[position] if names else f"out{self._outputs}"
-            self._native.output(name, self._lift(value))
+            name = given[position] if given else f"out{self._outputs}"
+            self._native.output(name, self._operand("output", name, value))
             self._outputs += 1
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("__") or name not in _op_names():
-            raise AttributeError(name)
-        return lambda *operands, **attrs: self.op(name, *operands, **attrs)
+
+class Label:
+    """A place in the code of a function that jumps lead to; made by FunctionBuilder.label."""
+
+    __slots__ = ("_native",)
+
+    def __init__(self, native: _flexor.NativeLabel) -> None:
+        self._native = native
+
+
+class Variable:
+    """A cell that the basic blocks of a function share; made by FunctionBuilder.variable."""
+
+    __slots__ = ("_native",)
+
+    def __init__(self, native: _flexor.NativeVariable) -> None:
+        self._native = native
 
 
 class Weight:
@@ -437,56 +660,52 @@ class Weight:
         return f"<Weight {self.name} {self.dtype}{list(self.shape)}>"
 
 
-def _text_dtype(name: str) -> str:
-    short = {
-        "float32": "f32",
-        "float64": "f64",
-        "float16": "f16",
-        "bfloat16": "bf16",
-        "int64": "i64",
-        "int32": "i32",
-        "int8": "i8",
-        "uint8": "u8",
-    }
-    return short.get(name, name)
+def _unsupported(weight: str, found: str, expected: str) -> FlexorError:
+    return _kinds.refusal(704, verb="weight", argument=weight, found=found, expected=expected)
 
 
 class Builder:
-    """Writes a Module. Errors are raised at the line that writes what cannot be right."""
+    """Writes a Module. Errors are raised at the line that writes what cannot be right.
+
+    promotion     "torch" or "numpy": how operands of different dtypes combine
+    """
 
     def __init__(self, *, promotion: str = "torch") -> None:
         self._native = _flexor.NativeBuilder()
+        if promotion not in ("torch", "numpy"):
+            raise _kinds.refusal(507, argument="promotion", found=repr(promotion), expected='"torch" or "numpy"')
         if promotion == "numpy":
             self._native.numpy_promotion()
-        elif promotion != "torch":
-            raise ValueError('promotion is "torch" or "numpy"')
 
     def _locate(self) -> None:
         frame = sys._getframe(1)
-        while frame.f_code.co_filename == _THIS_FILE and frame.f_back is not None:
+        while frame.f_code.co_filename in _FILES and frame.f_back is not None:
             frame = frame.f_back
         self._native.set_location(frame.f_code.co_filename, frame.f_lineno)
 
     def symbol(self, name: str, lo: int = 0, hi: int | None = None) -> Symbol:
-        """Declares a dim symbol with its range."""
+        """Declares a dim symbol with its range, ends included; None: no upper end. Raises ModuleError (E0111, E0113)."""
         self._locate()
-        return self._native.symbol(name, lo, hi)
+        upper = None if hi is None else _kinds.integer("symbol", "hi", hi)
+        return self._native.symbol(_kinds.text("symbol", "name", name), _kinds.integer("symbol", "lo", lo), upper)
 
     def weight(self, name: str, array: Any) -> Weight:
         """Adds a constant tensor: a NumPy array, a strided torch tensor in CPU memory, or anything np.asarray takes.
 
         Contiguous memory is shared, not copied: it must not change while the Module lives. Raises NotSupported for other
-        tensors of torch and for masked arrays.
+        tensors of torch and for masked arrays, DTypeError (E0401) for a dtype that there is not, ModuleError (E0111) for a name
+        that is taken.
         """
         self._locate()
+        _kinds.text("weight", "name", name)
         if hasattr(array, "detach"):
             if array.device.type != "cpu" or str(array.layout) != "torch.strided" or array.is_quantized:
-                raise NotSupported(f"weight {name!r} is a {array.layout} tensor on {array.device}; pass a strided one on the CPU")
+                raise _unsupported(name, f"a {array.layout} tensor on {array.device}", "a strided tensor on the CPU")
             array = array.detach().resolve_conj().resolve_neg().contiguous()
             dtype, data, shape = str(array.dtype).removeprefix("torch."), array.data_ptr(), tuple(array.shape)
         else:
             if isinstance(array, np.ma.MaskedArray):
-                raise NotSupported(f"weight {name!r} is a masked array; pass array.filled(...)")
+                raise _unsupported(name, "a masked array", "array.filled(...)")
             array = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
             dtype, data, shape = str(array.dtype), array.ctypes.data, array.shape
         self._native.weight(name, array, data, dtype, list(shape))
@@ -495,14 +714,14 @@ class Builder:
     def function(self, name: str, inputs: Sequence[tuple[Any, ...]] = ()) -> FunctionBuilder:
         """Begins a function; "main" is the entry. `inputs` are (name, dtype, shape) or (name, type)."""
         function = FunctionBuilder(self, name)
-        for declaration in inputs:
-            function.input(*declaration)
+        for declaration in _kinds.items("function", "inputs", inputs):
+            function.input(*_kinds.items("function", "inputs", declaration))
         return function
 
     def metadata(self, key: str, value: str) -> None:
         """Text that the Module carries."""
-        self._native.metadata(key, value)
+        self._native.metadata(_kinds.text("metadata", "key", key), _kinds.text("metadata", "value", value))
 
     def build(self) -> Module:
-        """The verified Module."""
+        """The verified Module; the Builder may go on. Raises ModuleError for what only the whole shows."""
         return Module(self._native.build())

@@ -14,6 +14,14 @@ class ModuleError(FlexorError, ValueError):
     """The bytecode or the builder call is wrong (E01xx)."""
 
 
+class FunctionNotFound(ModuleError, KeyError):
+    """The module has no function of this name (E0112)."""
+
+    code = "E0112"
+    name = "UnknownName"
+    __str__ = Exception.__str__  # KeyError quotes its text
+
+
 class FileError(FlexorError, ValueError, OSError):
     """A file cannot be read, written or trusted (E02xx)."""
 
@@ -30,6 +38,10 @@ class DivisionError(ShapeError, ZeroDivisionError):
     """An integer is divided by zero."""
 
 
+class SizeOverflowError(ShapeError, OverflowError):
+    """A size or an integer does not fit in 64 bits."""
+
+
 class DTypeError(FlexorError, TypeError, RuntimeError):
     """A dtype, device or kind of value is not taken here (E04xx)."""
 
@@ -43,11 +55,11 @@ class ArgumentError(FlexorError, ValueError, RuntimeError):
 
 
 class AssertionFailed(ArgumentError, AssertionError):
-    """An assertion of the program does not hold."""
+    """An assertion of the program does not hold (E0508)."""
 
 
 class Interrupted(FlexorError, RuntimeError):
-    """The run was stopped."""
+    """The run was stopped by Session.interrupt (E0509)."""
 
 
 class ResourceLimit(FlexorError, MemoryError, RuntimeError):
@@ -82,6 +94,7 @@ _BY_NAME: dict[str, type[FlexorError]] = {
     "ElementIndexOutOfRange": IndexShapeError,
     "DivisionByZero": DivisionError,
     "IntegerOutOfRange": IntegerRangeError,
+    "SizeOverflow": SizeOverflowError,
     "AssertionFailed": AssertionFailed,
     "Interrupted": Interrupted,
 }

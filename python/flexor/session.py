@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from flexor import _flexor, _flexor_fast
+from flexor import _flexor, _flexor_fast, _kinds
 from flexor._flexor_fast import RunnerBase
 from flexor._module import Module
 
@@ -52,6 +52,9 @@ class Session(RunnerBase):
     threads       threads of the process's kernels; 0 leaves them as they are
     soft_limit    bytes of pool memory kept and reused: a count or text such as "256MB"
     hard_limit    bytes that the pool never exceeds; None: no limit
+
+    `run(module, *inputs, **named_inputs)` runs a Module as calling it does, on this session: the class Module says what inputs
+    and results are, and what is raised.
     """
 
     def __init__(
@@ -62,7 +65,6 @@ class Session(RunnerBase):
         threads: int = 0,
         soft_limit: int | str | None = "256MB",
         hard_limit: int | str | None = None,
-        poison: bool = False,
         _native: _flexor.NativeSession | None = None,
     ) -> None:
         self.native = _native or _flexor.NativeSession(
@@ -71,22 +73,59 @@ class Session(RunnerBase):
             threads=threads,
             soft_limit=_bytes(soft_limit),
             hard_limit=_bytes(hard_limit),
-            poison=poison,
         )
         self._bind(self.native, self.native.address())
         self.native.set_event_sink(_tell)
 
     def bind(self, name: str, function: Callable[..., Any]) -> None:
-        """Makes a Python function reachable as a foreign hook. Its exception leaves the run as it is."""
-        _flexor_fast.bind_hook(self.native.address(), name, function)
+        """Makes a Python function reachable as a foreign hook; binding a name again replaces it.
 
-    def explain(self, module: Module, *inputs: Any) -> str:
-        """Runs the module once and tells the five steps (load, symbolise, match guards, specialise, generate and register) with the
-        reason of each, then the specialised program, its kernels and the executable. Without inputs, sizes come from the declared ranges.
+        It gets tensors of the framework of the run, and returns what an input may be. Its exception leaves the run as it is.
         """
-        if not inputs and module.inputs():
+        _flexor_fast.bind_hook(self.native.address(), _kinds.text("bind", "name", name), _kinds.function("bind", "function", function))
+
+    def bind_value(self, name: str, value: Any) -> None:
+        """Makes a value reachable under a name, for LOAD_FOREIGN and FunctionBuilder.foreign_value; binding a name again
+        replaces it.
+
+        Tensors, numbers, texts, lists and dicts become values of the program. Any other object is held as it is: the program
+        may read its attributes (GET_ATTRIBUTE, attribute_of), call it (CALL_VALUE, call_value), hand it to hooks and return it.
+        """
+        _flexor_fast.bind_value(self.native.address(), _kinds.text("bind_value", "name", name), value)
+
+    def prepare(self, module: Module, ranges: Mapping[str, tuple[int, int]] | None = None) -> None:
+        """Compiles, packs and touches ahead of time: runs the module with made-up inputs at the ends and in the middle of the
+        ranges of its symbols, ends included: `session.prepare(module, {"S": (1, 512)})`. Afterwards calls of the range on this
+        thread neither compile nor grow the pool.
+
+        Sizes of other symbols are picked from their declarations. Raises ModuleError for a symbol that the module does not have
+        (E0112) or an empty range (E0113), NotSupported (E0705) for a program that calls its host, and what the run raises.
+        """
+        if not isinstance(module, Module):
+            raise _kinds.wrong_kind("prepare", "module", module, "a Module")
+        sizes = []
+        for symbol, ends in (ranges or {}).items():
+            lo, hi = _pair(symbol, ends)
+            sizes.append((_kinds.text("prepare", "ranges", symbol), lo, hi))
+        self.native.prepare(module.native, sizes, module.function)
+
+    def interrupt(self) -> None:
+        """Stops every run that is under way on this session, at its next loop head or launch, with Interrupted (E0509). For
+        other threads and signal handlers; later runs are not affected."""
+        self.native.interrupt()
+
+    def explain(self, module: Module, *inputs: Any, **named_inputs: Any) -> str:
+        """Runs the module once and tells the five steps (load, symbolise, match guards, specialise, generate and register) with
+        the reason of each, then the specialised program, its kernels and the executable.
+
+        Inputs as for a call; without any, they are made up, with sizes that the declared ranges allow and that fit together. A
+        refusal in mid-run is part of the text; what a foreign function raises is raised.
+        """
+        if not isinstance(module, Module):
+            raise _kinds.wrong_kind("explain", "module", module, "a Module")
+        if not inputs and not named_inputs and module.inputs():
             return str(self.native.explain_example(module.native, module.function))
-        return str(_flexor_fast.explain(self.native.address(), module, *inputs))
+        return str(_flexor_fast.explain(self.native.address(), module, *inputs, **named_inputs))
 
     def stats(self) -> dict[str, Any]:
         """Everything counted: rungs, hit rate, fallbacks, compile times, entries, pool, kernels."""
@@ -115,6 +154,13 @@ class Session(RunnerBase):
     def clear_cache(self) -> None:
         """Drops every compiled entry."""
         self.native.clear_cache()
+
+
+def _pair(symbol: str, ends: Any) -> tuple[int, int]:
+    given = _kinds.items("prepare", symbol, ends)
+    if len(given) != 2:
+        raise _kinds.wrong_kind("prepare", symbol, ends, "the lowest and the highest size")
+    return _kinds.integer("prepare", symbol, given[0]), _kinds.integer("prepare", symbol, given[1])
 
 
 _default: Session | None = None

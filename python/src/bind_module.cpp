@@ -34,8 +34,8 @@ nb::dict argument_dict(const ArgumentInfo& a) {
     return out;
 }
 
-nb::list argument_list(const std::vector<ArgumentInfo>& arguments) {
-    nb::list out;
+Entries argument_list(const std::vector<ArgumentInfo>& arguments) {
+    Entries out;
     for (const ArgumentInfo& a : arguments) out.append(argument_dict(a));
     return out;
 }
@@ -71,13 +71,13 @@ void bind_module(nb::module_& m) {
              [](const Module& module, const std::string& function) { return argument_list(module.outputs(function)); })
         .def("functions",
              [](const Module& module) {
-                 nb::list out;
+                 nb::typed<nb::list, nb::str> out;
                  for (const FunctionInfo& f : module.functions()) out.append(nb::str(f.name.c_str()));
                  return out;
              })
         .def("symbols",
              [](const Module& module) {
-                 nb::dict out;
+                 Entry out;
                  for (const SymbolInfo& s : module.symbols()) {
                      out[s.name.c_str()] =
                          nb::make_tuple(s.lo, s.hi >= kUnboundedDim ? nb::none() : nb::object(nb::int_(s.hi)));
@@ -86,7 +86,7 @@ void bind_module(nb::module_& m) {
              })
         .def("weights",
              [](const Module& module) {
-                 nb::list out;
+                 Entries out;
                  for (const WeightInfo& w : module.weights()) {
                      nb::dict item;
                      item["name"] = w.name;
@@ -103,7 +103,7 @@ void bind_module(nb::module_& m) {
         .def("address", [](const Module& module) { return reinterpret_cast<std::uintptr_t>(&module); });
 
     m.def("registry", [] {
-        nb::list out;
+        Entries out;
         for (const OpInfo& op : list_ops()) {
             nb::dict item;
             item["name"] = op.name;
@@ -117,6 +117,10 @@ void bind_module(nb::module_& m) {
             for (const AttributeInfo& a : op.attributes) attributes.append(nb::make_tuple(a.name, a.kind, a.fallback));
             item["attributes"] = attributes;
             item["results"] = op.results;
+            item["writes_first"] = op.writes_first;
+            nb::list dtypes;
+            for (const DType d : op.dtypes) dtypes.append(nb::str(std::string(dtype_framework_name(d)).c_str()));
+            item["dtypes"] = dtypes;
             item["torch"] = op.torch;
             item["numpy"] = op.numpy;
             item["onnx"] = op.onnx;

@@ -1,8 +1,10 @@
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "binding.h"
 #include "flexor/session.h"
+#include "flexor/stress.h"
 
 namespace flexor::python {
 
@@ -15,6 +17,11 @@ auto unlocked(F&& work) {
     return work();
 }
 
+// The exception of a foreign function that the run called.
+void raise_if_set() {
+    if (PyErr_Occurred()) throw nb::python_error();
+}
+
 }  // namespace
 
 void bind_session(nb::module_& m) {
@@ -22,26 +29,41 @@ void bind_session(nb::module_& m) {
         .def(
             "__init__",
             [](Session* self, bool compile, bool exact_only, int threads, std::uint64_t soft_limit,
-               std::uint64_t hard_limit, bool poison, bool fail_guards, bool end_at_once) {
+               std::uint64_t hard_limit, bool fuse, bool poison, bool fail_guards, bool end_at_once) {
                 SessionOptions options;
                 options.compile = compile;
                 options.exact_only = exact_only;
                 options.threads = threads;
                 options.soft_limit = soft_limit;
                 options.hard_limit = hard_limit;
-                options.poison = poison;
-                options.fail_guards = fail_guards;
-                options.end_at_once = end_at_once;
-                new (self) Session(options);
+                StressOptions stress;
+                stress.fuse = fuse;
+                stress.poison = poison;
+                stress.fail_guards = fail_guards;
+                stress.end_at_once = end_at_once;
+                new (self) Session(options, stress);
             },
             nb::kw_only(), nb::arg("compile") = true, nb::arg("exact_only") = false, nb::arg("threads") = 0,
-            nb::arg("soft_limit") = SessionOptions().soft_limit, nb::arg("hard_limit") = 0, nb::arg("poison") = false,
-            nb::arg("fail_guards") = false, nb::arg("end_at_once") = false)
+            nb::arg("soft_limit") = SessionOptions().soft_limit, nb::arg("hard_limit") = 0, nb::arg("fuse") = true,
+            nb::arg("poison") = false, nb::arg("fail_guards") = false, nb::arg("end_at_once") = false)
         .def("address", [](const Session& s) { return reinterpret_cast<std::uintptr_t>(&s); })
         .def("explain_example",
              [](Session& s, const Module& module, const std::string& function) {
-                 return take(unlocked([&] { return s.explain(module, function); }));
+                 auto told = unlocked([&] { return s.explain(module, function); });
+                 raise_if_set();
+                 return take(std::move(told)).text;
              })
+        .def("prepare",
+             [](Session& s, const Module& module,
+                const std::vector<std::tuple<std::string, std::int64_t, std::int64_t>>& ranges,
+                const std::string& function) {
+                 std::vector<SizeRange> sizes;
+                 for (const auto& [symbol, lo, hi] : ranges) sizes.push_back({symbol, lo, hi});
+                 const auto done = unlocked([&] { return s.prepare(module, sizes, function); });
+                 raise_if_set();
+                 check(done);
+             })
+        .def("interrupt", [](Session& s) { s.interrupt(); })
         .def("stats_json", [](const Session& s) { return to_json(s.stats()); })
         .def("prometheus", [](const Session& s) { return to_prometheus(s.stats()); })
         .def("dashboard", [](const Session& s) { return s.dashboard(); })

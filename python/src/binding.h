@@ -9,6 +9,11 @@ namespace flexor::python {
 
 namespace nb = nanobind;
 
+// What the stubs say of dicts and lists.
+using Entry = nb::typed<nb::dict, nb::str, nb::any>;
+using Entries = nb::typed<nb::list, Entry>;
+
+nb::object exception_of(const Diagnostic& diagnostic);
 [[noreturn]] void raise(const Diagnostic& diagnostic);
 
 template <class T>

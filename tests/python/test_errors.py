@@ -70,3 +70,194 @@ def test_every_refusal_has_a_number_and_a_kind():
     assert (caught.value.code, caught.value.name) == ("E0108", "UnknownOp")
     assert isinstance(caught.value, ValueError)
     assert isinstance(caught.value, flexor.FlexorError)
+
+
+def test_what_torch_says_is_one_line():
+    torch = pytest.importorskip("torch", reason="torch is the oracle")
+    module = program([("x", "float32", ["N"])], lambda f, x: x.relu())
+    for unreadable in (torch.ones(3).to_sparse(), torch.ones(3, device="meta"), torch.ones(3).conj().to(torch.complex64).imag):
+        try:
+            module(unreadable)
+        except flexor.FlexorError as error:
+            assert error.code in ("E0704", "E0403")
+            for trace in ("C++", "frame #", "Exception raised", ".cpp"):
+                assert trace not in str(error)
+
+
+class Bad:
+    """An object that says it speaks DLPack."""
+
+    def __init__(self, given):
+        self.given = given
+
+    def __dlpack__(self, *arguments, **named):
+        if isinstance(self.given, BaseException):
+            raise self.given
+        return self.given
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+@pytest.mark.parametrize("given", [3, None, ValueError("no\nmemory"), BufferError()], ids=repr)
+def test_a_dlpack_that_is_none(given):
+    module = program([("x", "float32", ["N"])], lambda f, x: x.relu())
+    text = refused(flexor.NotSupported, "E0704", lambda: module(Bad(given)))
+    assert "__dlpack__" in text
+    assert "memory" not in text
+
+
+def test_an_interrupt_in_dlpack_is_an_interrupt():
+    module = program([("x", "float32", ["N"])], lambda f, x: x.relu())
+    with pytest.raises(KeyboardInterrupt):
+        module(Bad(KeyboardInterrupt()))
+
+
+def test_integers_beyond_64_bits():
+    module = program([("n", "int"), ("v", "any")], lambda f, n, v: n)
+    assert module(2**63 - 1, None) == 2**63 - 1
+    for call in (lambda: module(2**63, None), lambda: module(-(2**63) - 1, None), lambda: module(1, [2**64])):
+        refused(flexor.SizeOverflowError, "E0309", call)
+        with pytest.raises(OverflowError):
+            call()
+    assert module(np.int64(5), None) == 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "wanted"),
+    [
+        ("int", np.int64(3), 3),
+        ("int", np.uint8(3), 3),
+        ("float", np.float32(0.5), 0.5),
+        ("float", np.float64(0.5), 0.5),
+        ("float", np.int32(2), 2.0),
+        ("float", 2, 2),
+        ("bool", np.bool_(True), True),
+        ("bool", False, False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_scalars_of_numpy_are_scalars(kind, given, wanted):
+    module = program([("x", kind)], lambda f, x: x)
+    for got in (module(given), module(x=given), flexor.Session(compile=False).run(module, given)):
+        assert got == wanted
+        assert not isinstance(got, np.ndarray)
+    assert module.explain(given).count("\n") > 1
+
+
+def test_objects_with_index_or_float_are_scalars():
+    class Two:
+        def __index__(self):
+            return 2
+
+    class Half:
+        def __float__(self):
+            return 0.5
+
+    assert program([("n", "int")], lambda f, n: n + 1)(Two()) == 3
+    assert program([("r", "float")], lambda f, r: r * 3.0)(Half()) == 1.5
+    refused(flexor.DTypeError, "E0404", lambda: program([("n", "int")], lambda f, n: n)(Half()))
+    with pytest.raises(ZeroDivisionError):
+        program([("n", "int")], lambda f, n: n)(type("Fails", (), {"__index__": lambda self: 1 // 0})())
+
+
+@pytest.mark.parametrize("given", [1.5, np.float32(1), np.ones((), np.int64), "1", None, [1]], ids=repr)
+def test_what_is_no_integer_is_named(given):
+    module = program([("n", "int")], lambda f, n: n)
+    with pytest.raises(flexor.FlexorError) as caught:
+        module(given)
+    assert caught.value.code in ("E0404", "E0506")
+    assert "operand n" in str(caught.value)
+    assert "expected int" in str(caught.value)
+
+
+@pytest.mark.parametrize("compile", [True, False], ids=["compiled", "interpreted"])
+def test_a_result_that_numpy_cannot_hold(compile):
+    module = program([("x", "float32", ["N", "M"])], lambda f, x: x.expand(2**31, 2**33))
+    session = flexor.Session(compile=compile)
+    with pytest.raises(OverflowError) as caught:
+        session.run(module, np.ones((1, 1), np.float32))
+    assert isinstance(caught.value, flexor.FlexorError)
+    assert caught.value.code == "E0309"
+
+
+def test_which_index_is_out_of_range():
+    module = program([("i", "int64", ["N"]), ("t", "float32", ["R", 4])], lambda f, i, t: f.embedding(i, t).exp())
+    table = np.zeros((5, 4), np.float32)
+    assert module(np.array([4]), table).shape == (1, 4)
+    text = refused(flexor.IndexShapeError, "E0307", lambda: module(np.array([0, 7, 9]), table))
+    assert "found 7" in text
+    assert "[0, 5)" in text
+
+
+def test_optional_inputs_may_be_left_out():
+    b = flexor.Builder()
+    f = b.function("main")
+    x = f.input("x", "float32", ["N"])
+    y = f.input("y", "float32", ["N"], optional=True)
+    z = f.input("z", "float32", ["N"], optional=True)
+    f.output(f.if_none(y, lambda: x, lambda: x + y), f.if_none(z, lambda: 0, lambda: 1))
+    module, one = b.build(), np.ones(2, np.float32)
+    for call in (module, lambda *a, **n: flexor.Session(compile=False).run(module, *a, **n)):
+        assert [call(one)[0].tolist(), call(one)[1]] == [[1, 1], 0]
+        assert [call(one, one)[0].tolist(), call(one, one)[1]] == [[2, 2], 0]
+        assert [call(one, z=one)[0].tolist(), call(one, z=one)[1]] == [[1, 1], 1]
+    assert "1 to 3" in refused(flexor.ArgumentError, "E0501", lambda: module())
+    refused(flexor.ArgumentError, "E0501", lambda: module(one, one, one, one))
+    refused(flexor.ArgumentError, "E0506", lambda: module(y=one))
+
+
+def test_explain_takes_what_a_call_takes():
+    module = program([("x", "float32", ["N"]), ("n", "int")], lambda f, x, n: x * n)
+    one = np.ones(7, np.float32)
+    for text in (module.explain(one, 3), module.explain(n=3, x=one), flexor.Session().explain(module, one, n=np.int64(3))):
+        assert "f32[7], 3" in text
+    assert module.explain().startswith("load")
+    with pytest.raises(TypeError, match="'m'"):
+        module.explain(one, m=3)
+    with pytest.raises(TypeError, match="Module"):
+        flexor.Session().explain(one)
+
+
+def test_a_function_that_the_module_does_not_have():
+    module = program([("x", "float32", ["N"])], lambda f, x: x)
+    text = refused(flexor.FunctionNotFound, "E0112", lambda: module["mian"])
+    assert "main" in text
+    with pytest.raises(KeyError):
+        module["mian"]
+
+
+def test_prepare_refuses_ranges_that_are_none():
+    module = program([("x", "float32", ["N"])], lambda f, x: x.relu())
+    session = flexor.Session()
+    session.prepare(module, {"N": (np.int64(1), 9)})
+    session.prepare(module)
+    refused(flexor.ModuleError, "E0112", lambda: session.prepare(module, {"M": (1, 2)}))
+    refused(flexor.ModuleError, "E0113", lambda: session.prepare(module, {"N": (2, 1)}))
+    for ranges in ({"N": 3}, {"N": (1, 2, 3)}, {"N": ("1", 2)}):
+        refused(flexor.DTypeError, "E0404", lambda r=ranges: session.prepare(module, r))
+    hosted = program([("x", "float32", ["N"])], lambda f, x: f.call_foreign("host", x))
+    refused(flexor.NotSupported, "E0705", lambda: session.prepare(hosted))
+
+
+@pytest.mark.parametrize("compile", [True, False], ids=["compiled", "interpreted"])
+def test_interrupt_stops_a_run_from_another_thread(compile):
+    import threading
+
+    b = flexor.Builder()
+    f = b.function("main", inputs=[("x", "float32", ["N"])])
+    f.output(f.while_loop([f.inputs[0]], lambda x: (x.sum() > -1.0).item(), lambda x: x * 0.5))
+    module, session = b.build(), flexor.Session(compile=compile)
+    stop = threading.Event()
+
+    def ring():
+        while not stop.wait(0.05):
+            session.interrupt()
+
+    ringing = threading.Thread(target=ring)
+    ringing.start()
+    try:
+        refused(flexor.Interrupted, "E0509", lambda: session.run(module, np.ones(4, np.float32)))
+    finally:
+        stop.set()
+        ringing.join()

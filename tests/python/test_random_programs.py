@@ -149,8 +149,8 @@ def make_engines():
         return Engine(flexor.Session(_native=flexor._flexor.NativeSession(poison=True, **switch)))
 
     return {
-        "symbolic": Engine(flexor.Session(poison=True)),
-        "exact": Engine(flexor.Session(poison=True, exact_only=True)),
+        "symbolic": stressed(),
+        "exact": stressed(exact_only=True),
         "every guard fails": stressed(fail_guards=True),
         "every region ends at once": stressed(end_at_once=True),
     }
