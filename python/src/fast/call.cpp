@@ -201,6 +201,7 @@ int caller_clear(PyObject* self) {
 void caller_dealloc(PyObject* self) {
     PyObject_GC_UnTrack(self);
     caller_clear(self);
+    reinterpret_cast<Caller*>(self)->program.~Program();
     PyTypeObject* type = Py_TYPE(self);
     type->tp_free(self);
     Py_DECREF(type);
@@ -278,12 +279,10 @@ void runner_dealloc(PyObject* self) {
 PyMethodDef runner_methods[] = {
     {"_bind", runner_bind, METH_VARARGS, nullptr},
     {"run", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(runner_run)), METH_FASTCALL | METH_KEYWORDS,
-     "run(module, *inputs, **named_inputs): runs a Module on this session, as calling it does on the default one: "
-     "NumPy\n"
-     "arrays or torch CPU tensors of the declared dtypes, ranks and sizes, in order or by name, without a copy. One\n"
-     "output comes back bare, several as a tuple, in the framework of the inputs. The docs of flexor.Module say what "
-     "is\n"
-     "taken, returned and raised."},
+     "run(module, *inputs, **named_inputs)\n\n"
+     "Runs a Module on this session, as calling it does on the default one: NumPy arrays or torch CPU tensors of the\n"
+     "declared dtypes, ranks and sizes, in order or by name, without a copy. One output comes back bare, several as a\n"
+     "tuple, in the framework of the inputs. The docs of flexor.Module say what is taken, returned and raised."},
     {nullptr, nullptr, 0, nullptr}};
 PyType_Slot runner_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(runner_dealloc)},
                               {Py_tp_traverse, reinterpret_cast<void*>(runner_traverse)},
