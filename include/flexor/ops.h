@@ -31,7 +31,7 @@ struct OpInfo {
     std::vector<AttributeInfo> attributes;
     int results = 1;  // -1: decided by an attribute
     bool writes_first = false;
-    std::vector<DType> dtypes;       // that the operands may have; those of masks and indices aside
+    std::vector<DType> dtypes;       // of the operands, those of masks and indices aside; each is tested
     std::string torch, numpy, onnx;  // spellings elsewhere, or empty
 };
 

@@ -596,7 +596,7 @@ class FunctionOps:
     def logsumexp(self, /, x: Tensor, *, axes: Integers | None = None, keepdim: bool = False) -> Var:
         """The logarithm of the sum of exp(x) over axes (none: all), without overflow.
 
-        dtypes: float16, bfloat16, float32, float64
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
         C1: every axis lies within the rank of x
         C2: no axis is named twice
         C3: the reduced axes are not empty
@@ -915,7 +915,7 @@ class FunctionOps:
     def embedding(self, /, ids: Tensor, table: Tensor, *, wrap: bool = False) -> Var:
         """The rows of a table that ids name.
 
-        dtypes: float16, bfloat16, float32, float64
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
         C1: table has rank 2
         elsewhere: torch.nn.functional.embedding"""
 
@@ -2073,7 +2073,7 @@ class VarOps:
     def logsumexp(self, /, *, axes: Integers | None = None, keepdim: bool = False) -> Var:
         """The logarithm of the sum of exp(x) over axes (none: all), without overflow.
 
-        dtypes: float16, bfloat16, float32, float64
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
         C1: every axis lies within the rank of x
         C2: no axis is named twice
         C3: the reduced axes are not empty
@@ -2392,7 +2392,7 @@ class VarOps:
     def embedding(self, /, table: Tensor, *, wrap: bool = False) -> Var:
         """The rows of a table that ids name.
 
-        dtypes: float16, bfloat16, float32, float64
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
         C1: table has rank 2
         elsewhere: torch.nn.functional.embedding"""
 

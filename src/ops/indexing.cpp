@@ -441,7 +441,7 @@ std::vector<OpDef> indexing_ops() {
     add_op(ops, "embedding", "The rows of a table that ids name.",
            keep<OperandSpec>({{"ids", tensor}, {"table", tensor}}), keep<AttrSpec>({wrap}),
            keep<Constraint>({{"table has rank 2", DiagnosticId::kWrongRank, 1}}), taken_dtype<1, 0>, embedding_shape,
-           reference_embedding, IndexLower(lower_embedding), {floats, embedding_samples},
+           reference_embedding, IndexLower(lower_embedding), {all, embedding_samples},
            {"torch.nn.functional.embedding", "", ""});
     add_op(ops, "embedding_bag", "The sum, mean or maximum of the rows of a table that each row of ids names.",
            keep<OperandSpec>({{"ids", tensor}, {"table", tensor}}), keep<AttrSpec>({mode, wrap}),

@@ -412,7 +412,7 @@ std::vector<OpDef> reduce_ops() {
            {floats, var_samples}, {"torch.std", "numpy.std", ""});
     add_op(ops, "logsumexp", "The logarithm of the sum of exp(x) over axes (none: all), without overflow.", operands,
            plain, constraints, logsumexp_dtype, reduce_shape, reference_logsumexp, lower_logsumexp,
-           {floats, samples::reduce_or_empty}, {"torch.logsumexp", "", "ReduceLogSumExp"});
+           {all, samples::reduce_or_empty}, {"torch.logsumexp", "", "ReduceLogSumExp"});
     return ops;
 }
 
