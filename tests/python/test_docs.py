@@ -28,7 +28,7 @@ def blocks(page, language):
     return [
         (text.count("\n", 0, match.start(2)), match.group(2))
         for match in FENCE.finditer(text)
-        if match.group(1).split(" ")[0] == language
+        if match.group(1) == language
     ]
 
 
@@ -38,7 +38,7 @@ def pages_with(*languages):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_every_block_is_of_a_kind_that_is_run(page):
-    kinds = [match.group(1).split(" ")[0] for match in FENCE.finditer(page.read_text())]
+    kinds = [match.group(1) for match in FENCE.finditer(page.read_text())]
     assert set(kinds) <= {"python", "fasm", "sh", "console", "cpp", "cmake", ""}
     assert kinds.count("") == OUTPUT.get(page.name, 0)
 
@@ -85,9 +85,10 @@ def pattern_of(line):
 @pytest.mark.parametrize("page", pages_with("sh", "console"), ids=lambda p: p.name)
 def test_commands_run_and_print_what_the_page_says(page, shell):
     for match in FENCE.finditer(page.read_text()):
-        kind, _, name = match.group(1).partition(" ")
-        if kind == "fasm" and name:
-            (shell.folder / name).write_text(match.group(2))
+        kind = match.group(1)
+        named = re.match(r"; (\w+\.fasm):", match.group(2))
+        if kind == "fasm" and named:
+            (shell.folder / named.group(1)).write_text(match.group(2))
         if kind == "sh":
             for line in match.group(2).splitlines():
                 if line.split(" ")[0] not in ELSEWHERE:
