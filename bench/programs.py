@@ -4,6 +4,7 @@ import numpy as np
 
 DIM, BATCH = 768, 8
 SWEEP_SEED = 1
+LOOPS = ("newton", "lstm", "nms", "early_exit", "greedy", "compact")  # bench/loops.py, which needs torch
 
 
 def _normal(seed, *shape):
@@ -13,6 +14,10 @@ def _normal(seed, *shape):
 def inputs(program, shape):
     """Input arrays of `program`; `shape` holds S, or P and Q for the matrix form. The same shape gives the
     same values everywhere."""
+    if program in LOOPS:
+        from . import loops
+
+        return loops.inputs(program, shape)
     length = shape.get("S", 0)
     batch = shape.get("B", BATCH)
     if program in ("tiny", "tiny3"):

@@ -12,6 +12,7 @@ ENGINES = {
     "flexor": ("flexor_engine", "numpy"),
     "flexor-torch": ("flexor_engine", "torch"),
     "flexor-exact-only": ("flexor_engine", "exact-only"),
+    "flexor-jit": ("jit_engine", ""),
     "torch-eager": ("torch_engine", "eager"),
     "torch-compile": ("torch_engine", "default"),
     "torch-compile-dynamic": ("torch_engine", "dynamic"),
@@ -23,7 +24,7 @@ ENGINES = {
 }
 
 # Engines that are floors or our own: never counted as the best rival.
-NOT_RIVALS = ("flexor", "flexor-torch", "flexor-exact-only", "flexor-cpp", "hand")
+NOT_RIVALS = ("flexor", "flexor-torch", "flexor-exact-only", "flexor-jit", "flexor-cpp", "hand")
 
 
 def create(name):

@@ -4,7 +4,7 @@ import os
 
 import torch
 
-from .. import torch_models
+from .. import loops, torch_models
 
 torch.set_grad_enabled(False)
 torch.set_num_threads(len(os.sched_getaffinity(0)))
@@ -26,7 +26,7 @@ class Engine:
             "encoder12": lambda: torch_models.encoder(layers=12),
             "minilm": torch_models.minilm,
         }
-        call = makers[program]()
+        call = loops.PROGRAMS[program] if program in loops.PROGRAMS else makers[program]()
         if self.mode != "eager":
             call = torch.compile(call, dynamic=True if self.mode == "dynamic" else None)
         self.calls[program] = call

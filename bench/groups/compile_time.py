@@ -51,7 +51,7 @@ def _cold_minilm(context):
         return []
     path = native.BUILD / "minilm.flx"
     with context.built(("flexor",), "minilm") as pool:
-        if not pool.ask("flexor", "save", program="minilm", path=str(path)):
+        if pool.ask("flexor", "save", program="minilm", path=str(path)) is None:
             return []
     samples = []
     for turn in range(4 if context.quick else 21):
