@@ -56,10 +56,10 @@ class FunctionOps:
         elsewhere: torch.rsqrt"""
 
     def reciprocal(self, /, x: Tensor | Scalar) -> Var:
-        """One over x.
+        """One over x. Beside NumPy, integers stay integers, rounded towards zero, and a zero raises.
 
         dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
-        elsewhere: torch.reciprocal, Reciprocal"""
+        elsewhere: torch.reciprocal, numpy.reciprocal, Reciprocal"""
 
     def square(self, /, x: Tensor | Scalar) -> Var:
         """x times x; a bool becomes an integer.
@@ -777,7 +777,7 @@ class FunctionOps:
         elsewhere: torch.Tensor.repeat, numpy.tile, Tile"""
 
     def matmul(self, /, x: Tensor, y: Tensor, *, dtype: DType | None = None) -> Var:
-        """The matrix product over the last axes, vectors where the rank is 1, batches broadcast.
+        """The matrix product over the last axes, vectors where the rank is 1, batches broadcast; beside NumPy, of bools the logical or of ands.
 
         dtypes: uint8, int8, int32, int64, float16, bfloat16, float32, float64
         C1: x and y have rank 1 or more
@@ -929,7 +929,7 @@ class FunctionOps:
         elsewhere: torch.nn.functional.embedding_bag"""
 
     def embedding_bag_offsets(self, /, ids: Tensor, offsets: Tensor, table: Tensor, *, mode: str = 'mean', wrap: bool = False) -> Var:
-        """The sum, mean or maximum of table rows over the bags that offsets cut ids into; an empty bag gives 0.
+        """The sum, mean or maximum of table rows over the bags that offsets, from 0 on, cut ids into; an empty bag gives 0.
 
         dtypes: float16, bfloat16, float32, float64
         C1: ids and offsets have rank 1, table rank 2
@@ -1474,7 +1474,7 @@ class FunctionOps:
         dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
         C1: x has rank 2 or more
         C2: the result has the sizes of the first operand
-        C3: no two elements of the first operand share memory
+        C3: no two elements of the first operand share memory, unless an axis repeats them
         writes its first operand
         elsewhere: torch.Tensor.tril_"""
 
@@ -1484,7 +1484,7 @@ class FunctionOps:
         dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
         C1: x has rank 2 or more
         C2: the result has the sizes of the first operand
-        C3: no two elements of the first operand share memory
+        C3: no two elements of the first operand share memory, unless an axis repeats them
         writes its first operand
         elsewhere: torch.Tensor.triu_"""
 
@@ -1495,7 +1495,7 @@ class FunctionOps:
         C1: aligned at the last axis, sizes are equal or one of them is 1
         C2: value has rank 0
         C3: the result has the sizes of the first operand
-        C4: no two elements of the first operand share memory
+        C4: no two elements of the first operand share memory, unless an axis repeats them
         writes its first operand
         elsewhere: torch.Tensor.masked_fill_"""
 
@@ -1533,10 +1533,10 @@ class VarOps:
         elsewhere: torch.rsqrt"""
 
     def reciprocal(self) -> Var:
-        """One over x.
+        """One over x. Beside NumPy, integers stay integers, rounded towards zero, and a zero raises.
 
         dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
-        elsewhere: torch.reciprocal, Reciprocal"""
+        elsewhere: torch.reciprocal, numpy.reciprocal, Reciprocal"""
 
     def square(self) -> Var:
         """x times x; a bool becomes an integer.
@@ -2254,7 +2254,7 @@ class VarOps:
         elsewhere: torch.Tensor.repeat, numpy.tile, Tile"""
 
     def matmul(self, /, y: Tensor, *, dtype: DType | None = None) -> Var:
-        """The matrix product over the last axes, vectors where the rank is 1, batches broadcast.
+        """The matrix product over the last axes, vectors where the rank is 1, batches broadcast; beside NumPy, of bools the logical or of ands.
 
         dtypes: uint8, int8, int32, int64, float16, bfloat16, float32, float64
         C1: x and y have rank 1 or more
@@ -2406,7 +2406,7 @@ class VarOps:
         elsewhere: torch.nn.functional.embedding_bag"""
 
     def embedding_bag_offsets(self, /, offsets: Tensor, table: Tensor, *, mode: str = 'mean', wrap: bool = False) -> Var:
-        """The sum, mean or maximum of table rows over the bags that offsets cut ids into; an empty bag gives 0.
+        """The sum, mean or maximum of table rows over the bags that offsets, from 0 on, cut ids into; an empty bag gives 0.
 
         dtypes: float16, bfloat16, float32, float64
         C1: ids and offsets have rank 1, table rank 2
@@ -2927,7 +2927,7 @@ class VarOps:
         dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
         C1: x has rank 2 or more
         C2: the result has the sizes of the first operand
-        C3: no two elements of the first operand share memory
+        C3: no two elements of the first operand share memory, unless an axis repeats them
         writes its first operand
         elsewhere: torch.Tensor.tril_"""
 
@@ -2937,7 +2937,7 @@ class VarOps:
         dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
         C1: x has rank 2 or more
         C2: the result has the sizes of the first operand
-        C3: no two elements of the first operand share memory
+        C3: no two elements of the first operand share memory, unless an axis repeats them
         writes its first operand
         elsewhere: torch.Tensor.triu_"""
 
@@ -2948,6 +2948,6 @@ class VarOps:
         C1: aligned at the last axis, sizes are equal or one of them is 1
         C2: value has rank 0
         C3: the result has the sizes of the first operand
-        C4: no two elements of the first operand share memory
+        C4: no two elements of the first operand share memory, unless an axis repeats them
         writes its first operand
         elsewhere: torch.Tensor.masked_fill_"""

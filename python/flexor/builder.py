@@ -605,12 +605,12 @@ class FunctionBuilder(FunctionOps):
         self._builder._locate()
         self._native.store(self._variable("store", variable), self._operand("store", "value", value))
 
-    def take(self, variable: Variable, like: Var | None = None) -> Var:
-        """The value of a variable, which is unset then. It has the kind, dtype and rank of `like`, a value of any block: every
-        store that reaches here promises that. None: nothing is known."""
+    def load(self, variable: Variable, like: Var | None = None) -> Var:
+        """The value of a variable (FunctionBuilder::take in C++; take is an op here), which is unset then. It has the kind, dtype
+        and rank of `like`, a value of any block: every store that reaches here promises that. None: nothing is known."""
         self._builder._locate()
-        known = None if like is None else self._value("take", "like", like)
-        return self._var(self._native.take(self._variable("take", variable), known))
+        known = None if like is None else self._value("load", "like", like)
+        return self._var(self._native.take(self._variable("load", variable), known))
 
     # ---- outputs
 

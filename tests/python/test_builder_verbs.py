@@ -23,6 +23,7 @@ ELSEWHERE = {
         "clear_location": "every call notes the line that it comes from",
         "error": "the first refusal is raised at once",
     },
+    "FunctionBuilder": {"require_size": "input refuses what is no size", "take": "load, for take is an op"},
     "Var": {"valid": "there is no handle without a value", "rank": "ndim"},
     "SymbolicInt": {"to_string": "str()", "floor_div": "//", "min": "minimum", "max": "maximum"},
     "Session": {
@@ -203,6 +204,36 @@ def test_what_a_foreign_object_raises_leaves_the_run_and_explain():
     assert session.run(module, ONES).tolist() == [1, 1, 1]
 
 
+def test_unstructured_code():
+    """x halved until its sum is at most 4, or x itself where there is no limit; by labels and variables."""
+    b = flexor.Builder()
+    f = b.function("main")
+    x = f.input("x", "float32", ["N"])
+    limit = f.input("limit", "float32", [], optional=True)
+    entry, head, body, done, plain = (f.label() for _ in range(5))
+    value = f.variable("value")
+    f.place(entry)
+    f.store(value, x)
+    f.branch_none(limit, plain, head)
+    f.place(head)
+    held = f.load(value, x)
+    f.store(value, held)
+    f.branch((held.sum() > limit).item(), body, done)
+    f.place(body)
+    f.store(value, f.load(value, x) * 0.5)
+    f.jump(head)
+    f.place(done)
+    f.give(f.load(value, x), f.size(x, 0))
+    f.place(plain)
+    f.give(x, 0)
+    module = b.build()
+    eights = np.full(4, 8, np.float32)
+    for session in SESSIONS:
+        halved, size = session.run(module, eights, np.float32(4))
+        assert (halved.tolist(), size) == ([1, 1, 1, 1], 4)
+        assert session.run(module, eights)[1] == 0
+
+
 def test_a_builder_survives_an_exception_inside_a_branch():
     b = flexor.Builder()
     f = b.function("main", inputs=[("x", "float32", ["N"])])
@@ -293,7 +324,7 @@ WRONG = {
     "require": [("condition", lambda b, f, x: f.require(THING, "no")), ("message", lambda b, f, x: f.require(True, 3))],
     "list": [("elements", lambda b, f, x: f.list(THING))],
     "append": [("values", lambda b, f, x: f.append(3, x)), ("element", lambda b, f, x: f.append(f.list(x), THING))],
-    "get": [("values", lambda b, f, x: f.get(3, 0)), ("index", lambda b, f, x: f.get(f.list(x), THING))],
+    "get": [("values", lambda b, f, x: f.get(3, 0)), ("index", lambda b, f, x: f.get(f.list(x), THING)), ("promise", lambda b, f, x: f.get(f.list(x), 0, promise=3))],
     "set": [
         ("values", lambda b, f, x: f.set(3, 0, x)),
         ("index", lambda b, f, x: f.set(f.list(x), THING, x)),
@@ -308,7 +339,7 @@ WRONG = {
         ("results", lambda b, f, x: f.call("main", results="2")),
         ("arguments", lambda b, f, x: f.call("main", THING)),
     ],
-    "call_foreign": [("hook", lambda b, f, x: f.call_foreign(3)), ("arguments", lambda b, f, x: f.call_foreign("h", THING))],
+    "call_foreign": [("hook", lambda b, f, x: f.call_foreign(3)), ("arguments", lambda b, f, x: f.call_foreign("h", THING)), ("promise", lambda b, f, x: f.call_foreign("h", promise=int))],
     "function_value": [("name", lambda b, f, x: f.function_value(3))],
     "foreign_value": [("name", lambda b, f, x: f.foreign_value(3))],
     "attribute_of": [("foreign", lambda b, f, x: f.attribute_of(3, "a")), ("name", lambda b, f, x: f.attribute_of(f.foreign_value("v"), 3))],
@@ -329,7 +360,27 @@ WRONG = {
         ("body", lambda b, f, x: f.while_loop([x], lambda v: True, 3)),
     ],
     "output": [("out0", lambda b, f, x: f.output(THING)), ("names", lambda b, f, x: f.output(x, names="ab"))],
-    "size": [("axis", lambda b, f, x: x.size("0"))],
+    "size": [
+        ("axis", lambda b, f, x: x.size("0")),
+        ("axis", lambda b, f, x: f.size(x, None)),
+        ("value", lambda b, f, x: f.size(3, 0)),
+    ],
+    "place": [("label", lambda b, f, x: f.place("entry"))],
+    "jump": [("target", lambda b, f, x: f.jump(3))],
+    "branch": [
+        ("condition", lambda b, f, x: f.branch(THING, f.label(), f.label())),
+        ("then", lambda b, f, x: f.branch(True, 3, f.label())),
+        ("otherwise", lambda b, f, x: f.branch(True, f.label(), None)),
+    ],
+    "branch_none": [
+        ("value", lambda b, f, x: f.branch_none(THING, f.label(), f.label())),
+        ("then", lambda b, f, x: f.branch_none(None, 3, f.label())),
+        ("otherwise", lambda b, f, x: f.branch_none(None, f.label(), 3)),
+    ],
+    "give": [("results", lambda b, f, x: f.give(THING))],
+    "variable": [("name", lambda b, f, x: f.variable(3))],
+    "store": [("variable", lambda b, f, x: f.store("v", x)), ("value", lambda b, f, x: f.store(f.variable("v"), THING))],
+    "load": [("variable", lambda b, f, x: f.load(x)), ("like", lambda b, f, x: f.load(f.variable("v"), 3))],
     "reshape": [
         ("2", lambda b, f, x: f.reshape(x, [3, 2])),
         ("shape", lambda b, f, x: x.reshape([1.5, 2])),
@@ -357,7 +408,7 @@ def test_a_wrong_kind_names_the_argument_and_the_kind(verb, argument, call):
 def test_every_verb_is_asked_with_a_wrong_kind():
     verbs = {name for name, _ in inspect.getmembers(flexor.FunctionBuilder, inspect.isfunction) if name in vars(flexor.FunctionBuilder)}
     verbs |= {name for name in vars(flexor.Builder) if not name.startswith("_")}
-    asked = set(WRONG) | {"build"}  # which takes nothing
+    asked = set(WRONG) | {"build", "label"}  # which take nothing
     assert {verb for verb in verbs if not verb.startswith("_")} <= asked
 
 

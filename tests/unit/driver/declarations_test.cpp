@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "flexor/session.h"
+#include "flexor/stress.h"
 
 namespace flexor {
 namespace {
@@ -21,16 +22,10 @@ Tensor ones(std::initializer_list<std::int64_t> sizes) {
 
 class DeclarationTest : public testing::TestWithParam<int> {
 protected:
-    DeclarationTest() : session_(options()) {}
-    static SessionOptions options() {
-        SessionOptions options;
-        options.compile = GetParam() != 0;
-        options.evaluate_kernels = GetParam() >= 2;
-        options.fail_guards = GetParam() == 3;
-        options.end_at_once = GetParam() == 4;
-        options.exact_only = GetParam() == 5;
-        return options;
-    }
+    DeclarationTest()
+        : session_(
+              {.compile = GetParam() != 0, .exact_only = GetParam() == 5},
+              {.evaluate_kernels = GetParam() >= 2, .fail_guards = GetParam() == 3, .end_at_once = GetParam() == 4}) {}
     // What the results are ("f32[3] int"), or the number of the refusal and its hint.
     std::string run(const Module& module, const std::vector<Value>& arguments) {
         const auto results = session_.run(module, arguments);
