@@ -195,7 +195,14 @@ NodeId KernelBuilder::member_value(Scope& scope, const Member& member) {
     if (const auto* map = std::get_if<ops::MapLower>(&rule)) {
         std::vector<NodeId> args;
         for (std::size_t o = 0; o < inst.operands.size(); ++o) args.push_back(operand(o, member.form));
-        return b.cast((*map)(b, args, inst.attrs), inst.dtypes.results[0]);
+        NodeId divides = kNoNode;
+        if (inst.dtypes.zero_divisor_gives_zero && !is_floating(b.dtype(args[1]))) {
+            divides = b.binary(ScalarOp::kNe, args[1], b.constant_int(b.dtype(args[1]), 0));
+            args[1] = b.select(divides, args[1], b.constant_int(b.dtype(args[1]), 1));
+        }
+        NodeId value = (*map)(b, args, inst.attrs);
+        if (divides != kNoNode) value = b.select(divides, value, b.constant_int(b.dtype(value), 0));
+        return b.cast(value, inst.dtypes.results[0]);
     }
     if (const auto* reduce = std::get_if<ops::ReduceLower>(&rule)) {
         const DType accumulate = reduce->accumulate(inst.dtypes.operands[0], inst.dtypes.results[0]);

@@ -159,7 +159,7 @@ Expected<DTypes> where_dtype(std::span<const ArgType> args, const Attrs&, types:
         return rules::refuse_dtype(args, 0, "bool");
     }
     const DType d = rules::common_dtype(args, promotion, 1);
-    DTypes dtypes{{DType::kBool, d, d}, {d}, std::vector<ScalarBound>()};  // NumPy wraps integers here
+    DTypes dtypes{{DType::kBool, d, d}, {d}, std::vector<IntegerBound>()};  // NumPy wraps integers here
     if (promotion == types::Promotion::kTorch) rules::bound_integers(args, promotion, dtypes);
     return dtypes;
 }
@@ -184,6 +184,13 @@ Expected<DTypes> clamp_dtype(std::span<const ArgType> args, const Attrs& attrs, 
     if (rules::is_integer_scalar(args[2])) dtypes.bounds->push_back({2, range->lo, all.hi});
     return dtypes;
 }
+// NumPy warns of an integer divided by zero, and goes on with 0.
+template <DTypeRule rule>
+Expected<DTypes> division_dtype(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion) {
+    FLEXOR_ASSIGN(DTypes dtypes, rule(args, attrs, promotion));
+    dtypes.zero_divisor_gives_zero = promotion == types::Promotion::kNumpy;
+    return dtypes;
+}
 // NumPy has no negative powers of integers.
 Expected<DTypes> pow_dtype(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion) {
     FLEXOR_ASSIGN(DTypes dtypes, rules::promote_not_bool(args, attrs, promotion));
@@ -191,8 +198,8 @@ Expected<DTypes> pow_dtype(std::span<const ArgType> args, const Attrs& attrs, ty
     const auto range = types::integer_range(dtypes.results[0]);
     if (promotion == types::Promotion::kTorch) {
         // torch looks at the exponent alone.
-        std::erase_if(*dtypes.bounds, [](const ScalarBound& bound) { return bound.operand != 1; });
-    } else if (range && rules::is_integer_scalar(args[1])) {
+        std::erase_if(*dtypes.bounds, [](const IntegerBound& bound) { return bound.operand != 1; });
+    } else if (range && args[1].type.dtype != DType::kBool && args[1].type.dtype != DType::kU8) {
         dtypes.bounds->push_back({1, 0, range->hi});
     }
     return dtypes;
@@ -243,12 +250,13 @@ I floor_div(I a, I b) {
 // f for floats; g for integers, whose divisor is not zero.
 template <auto F, auto G>
 Expected<void> reference_division(ReferenceContext& c) {
-    return map_elements(c, [](Elements e, Element* out) {
+    return map_elements(c, [&](Elements e, Element* out) {
         if (e[0].floating) {
             *out = real_element(F(e[0].real, e[1].real));
         } else {
-            if (e[1].integer == 0) return false;
-            *out = int_element(G(e[0].integer, e[1].integer));
+            const bool zero = e[1].integer == 0;
+            if (zero && !c.dtypes.zero_divisor_gives_zero) return false;
+            *out = int_element(zero ? 0 : G(e[0].integer, e[1].integer));
         }
         return true;
     });
@@ -370,13 +378,16 @@ std::vector<OpDef> binary_ops() {
     add("div", "x over y as a float, whatever the dtypes are.", quotient,
         reference_binary<[](double a, double b) { return a / b; }, floor_div>, direct<S::kDiv>, {all, positive},
         {"torch.div", "numpy.divide", "Div"});
-    add("floor_divide", "x over y, rounded towards minus infinity; an integer zero divisor raises.", floor_quotient,
-        reference_division<floor_divide, floor_div>, lower_floor_divide, {numbers, positive},
-        {"torch.floor_divide", "numpy.floor_divide", ""});
-    add("remainder", "x - y floor(x / y): the rest with the sign of y; an integer zero divisor raises.",
-        promote_not_bool, reference_division<remainder, floor_mod>, lower_remainder, {numbers, positive},
-        {"torch.remainder", "numpy.remainder", "Mod"});
-    add("fmod", "The rest of x over y with the sign of x; an integer zero divisor raises.", promote_not_bool,
+    add("floor_divide",
+        "x over y, rounded towards minus infinity; an integer zero divisor raises, beside NumPy it gives 0.",
+        division_dtype<floor_quotient>, reference_division<floor_divide, floor_div>, lower_floor_divide,
+        {numbers, positive}, {"torch.floor_divide", "numpy.floor_divide", ""});
+    add("remainder",
+        "x - y floor(x / y): the rest with the sign of y; an integer zero divisor raises, beside NumPy it gives 0.",
+        division_dtype<promote_not_bool>, reference_division<remainder, floor_mod>, lower_remainder,
+        {numbers, positive}, {"torch.remainder", "numpy.remainder", "Mod"});
+    add("fmod", "The rest of x over y with the sign of x; an integer zero divisor raises, beside NumPy it gives 0.",
+        division_dtype<promote_not_bool>,
         reference_division<[](double a, double b) { return std::fmod(a, b); }, trunc_mod>, direct<S::kTruncMod>,
         {numbers, positive}, {"torch.fmod", "numpy.fmod", ""});
     add("pow", "x to the power y; integers wrap, and a negative power of an integer is 0 except of 1 and -1.",

@@ -72,8 +72,8 @@ struct Constraint {
 
 // ---------------------------------------------------------------- type rules
 
-// An integer of Python raises IntegerOutOfRange outside lo..hi.
-struct ScalarBound {
+// An integer of Python, or any element of an integer tensor, raises IntegerOutOfRange outside lo..hi.
+struct IntegerBound {
     std::size_t operand;  // flattened index
     std::int64_t lo, hi;
 };
@@ -81,7 +81,8 @@ struct DTypes {
     std::vector<DType> operands;  // what each operand is converted to before the scalar computation
     std::vector<DType> results;
     // Nothing: under NumPy's promotion, integers of Python lie in what their operand is converted to.
-    std::optional<std::vector<ScalarBound>> bounds = {};
+    std::optional<std::vector<IntegerBound>> bounds = {};
+    bool zero_divisor_gives_zero = false;  // in integer divisions, as NumPy has it; else it raises
 };
 using DTypeRule = Expected<DTypes> (*)(std::span<const ArgType> args, const Attrs& attrs, types::Promotion promotion);
 

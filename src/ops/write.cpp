@@ -194,7 +194,8 @@ Expected<void> in_place_reference(ReferenceContext& c) {
     const DType dtype = c.dtypes.operands[0];
     std::array<Tensor, 1> outputs = {Tensor::empty(dtype, c.inputs[0].sizes())};
     if (!outputs[0].defined()) return Diagnostic(DiagnosticId::kOutOfMemory);
-    const DTypes dtypes{c.dtypes.operands, {dtype}};
+    DTypes dtypes = c.dtypes;
+    dtypes.results = {dtype};
     ReferenceContext inner{c.inputs, c.strengths, outputs, c.attrs, dtypes};
     FLEXOR_TRY(base<i>().reference.value(inner));
     write_elements(c.inputs[0], outputs[0]);

@@ -331,10 +331,18 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
         program_.env = before;
         inferred = run(false, true);
     }
-    if (!inferred || !guardable()) {
-        // The interpreter raises it, with concrete shapes, if the run gets here.
-        std::string why = inferred ? "the rank or the strides of the result depend on data"
-                                   : "the operands do not fit: " + inferred.error().code();
+    std::vector<ops::IntegerBound> bounds;
+    if (inferred && inferred->dtypes.bounds) bounds = *inferred->dtypes.bounds;
+    std::string why;
+    if (!inferred) {
+        why = "the operands do not fit: " + inferred.error().code();
+    } else if (!guardable()) {
+        why = "the rank or the strides of the result depend on data";
+    } else if (std::ranges::any_of(bounds, [&](const auto& b) { return values[b.operand]->kind != Kind::kInt; })) {
+        why = "the integers of a tensor must be looked at";
+    }
+    if (!why.empty()) {
+        // The interpreter raises it, with concrete shapes and values, if the run gets here.
         program_.env = before;
         block().insts.resize(mark);
         return refuse(std::move(why));
@@ -348,7 +356,7 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
         program_.events.push_back("guard proposed by " + std::string(op->name.value) + " at " + function_->name + "@" +
                                   std::to_string(pc));
     }
-    for (const ops::ScalarBound& bound : inferred->dtypes.bounds.value_or(std::vector<ops::ScalarBound>())) {
+    for (const ops::IntegerBound& bound : bounds) {
         const Dim& value = values[bound.operand]->integer;
         const auto check = [&](const Dim& low, const Dim& high) {
             require({ops::Requirement::Kind::kCheck, ops::Relation::kLe, low, high, 0, false,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/strided.h"
 #include "support/check.h"
 #include "support/diagnostic.h"
 #include "support/text.h"
@@ -258,12 +259,17 @@ Expected<void> refuse_partial_overlap(const ops::OpDef& op, std::span<const Tens
 Expected<void> refuse_out_of_range(const ops::OpDef& op, const ops::Inferred& inferred,
                                    std::span<const Tensor> inputs) {
     if (!inferred.dtypes.bounds) return {};
-    for (const ops::ScalarBound& bound : *inferred.dtypes.bounds) {
-        const std::int64_t value = *inputs[bound.operand].data_as<std::int64_t>();
-        if (value >= bound.lo && value <= bound.hi) continue;
+    for (const ops::IntegerBound& bound : *inferred.dtypes.bounds) {
+        std::optional<std::int64_t> outside;
+        const Tensor& operand = inputs[bound.operand];
+        ops::for_each_index(operand.sizes(), [&](const ops::Index& index) {
+            const std::int64_t value = ops::load_int(operand, ops::offset_of(operand, index));
+            if (value < bound.lo || value > bound.hi) outside = value;
+        });
+        if (!outside) continue;
         return Diagnostic(DiagnosticId::kIntegerOutOfRange)
             .operand(std::string(op.operands.value[bound.operand].name))
-            .found(std::to_string(value))
+            .found(std::to_string(*outside))
             .expected(std::to_string(bound.lo) + ".." + std::to_string(bound.hi) + ": the op computes in " +
                       std::string(dtype_name(inferred.dtypes.operands[bound.operand])));
     }

@@ -91,6 +91,17 @@ def test_powers_of_integers(compile):
     module = program(lambda f, x, n: x**n, "int32", int)
     for n in (0, 1, 2, 5, -1, -(2**40), 2**40):
         agree(session, module, lambda: x**n, x, n)
+    b = flexor.Builder(promotion="numpy")
+    f = b.function("main", inputs=[("x", "int32", ["N"]), ("y", "int32", ["N"]), ("z", "uint8", ["N"])])
+    x, y, z = f.inputs
+    f.output(x**y, x**z)
+    module, base = b.build(), np.array([1, 2, -3], np.int32)
+    for exponents in ([0, 3, 2], [0, 3, 1]):
+        y, z = np.array(exponents, np.int32), np.array(exponents, np.uint8)
+        for got, wanted in zip(session.run(module, base, y, z), (base**y, base**z), strict=True):
+            np.testing.assert_array_equal(got, wanted)
+    with pytest.raises(ValueError, match="E0405"):
+        session.run(module, base, np.array([0, -1, 1], np.int32), z)
 
 
 @pytest.mark.parametrize("compile", ENGINES)
@@ -156,11 +167,24 @@ def test_what_numpy_has_dtypes_for_that_we_have_not(compile):
 
 
 @pytest.mark.parametrize("compile", ENGINES)
+@pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod"])
-def test_integers_divided_by_zero_are_refused(name, compile):
-    """NumPy warns and gives 0; a program has nobody to warn."""
-    module = program(lambda f, x, n: f.op(name, x, n), "int32", int)
-    session = flexor.Session(compile=compile)
-    assert session.run(module, np.array([7], np.int32), 2).dtype == np.int32
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value", "ignore:overflow")
+def test_integers_divided_by_zero_give_zero(name, dtype, compile):
+    function, session, type_name = getattr(np, name), flexor.Session(compile=compile), np.dtype(dtype).name
+    x, y = np.repeat(edges(dtype), 4), np.tile(np.array([0, 1, 7, 3 if dtype == np.uint8 else -1], dtype), 6)
+    b = flexor.Builder(promotion="numpy")
+    f = b.function("main", inputs=[("x", type_name, ["N"]), ("y", type_name, ["N"]), ("n", "int")])
+    u, v, n = f.inputs
+    f.output(f.op(name, u, v), f.op(name, u, n), f.op(name, n, v), f.op(name + "_", f.clone(u), v), f.op(name, u, 0))
+    module = b.build()
+    for number in (0, 1, 5):
+        wanted = (function(x, y), function(x, number), function(number, y), function(x, y), function(x, 0))
+        for got, expected in zip(session.run(module, x, y, number), wanted, strict=True):
+            assert got.dtype == expected.dtype
+            np.testing.assert_array_equal(got, expected)
+    torch_rules = flexor.Builder()
+    f = torch_rules.function("main", inputs=[("x", type_name, ["N"])])
+    f.output(f.op(name, f.inputs[0], 0))
     with pytest.raises(ZeroDivisionError, match="E0310"):
-        session.run(module, np.array([7], np.int32), 0)
+        session.run(torch_rules.build(), x)
