@@ -115,12 +115,23 @@ def plain(cpp: str) -> str:
     return str(int(shift.group(1)) << int(shift.group(2))) if shift else cpp.replace("std::", "")
 
 
-def python_keywords(file: str, cls: str) -> list[str]:
-    """The public keyword arguments of a class of the package."""
+def python_options(file: str, name: str) -> dict[str, tuple[str, str]]:
+    """The public keyword arguments of a function or class of the package: default, and what its docs say in the form
+    `name   text`, whose further lines stand in the column of the text."""
     tree = ast.parse((ROOT / "python/flexor" / file).read_text())
-    found = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == cls)
-    init = next(node for node in found.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
-    return [argument.arg for argument in init.args.kwonlyargs if not argument.arg.startswith("_")]
+    found = [node for node in tree.body if getattr(node, "name", "") == name][-1]
+    docs = dict(re.findall(r"^(\w+)\s{2,}(.+(?:\n\s{10,}.+)*)$", ast.get_docstring(found) or "", re.MULTILINE))
+    call = found
+    if isinstance(found, ast.ClassDef):
+        call = next(node for node in found.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
+    options = {}
+    for argument, default in zip(call.args.kwonlyargs, call.args.kw_defaults, strict=True):
+        if argument.arg.startswith("_"):
+            continue
+        if argument.arg not in docs:
+            sys.exit(f"python/flexor/{file}: the docs of {name} do not tell {argument.arg}")
+        options[argument.arg] = (ast.unparse(default) if default else "", re.sub(r"\s+", " ", docs[argument.arg]))
+    return options
 
 
 def command_line_flags() -> dict[str, tuple[str, str]]:
@@ -136,19 +147,20 @@ SESSION_FLAGS = {"compile": "interpret"}
 
 def options_page() -> str:
     flags = command_line_flags()
-    in_python = python_keywords("session.py", "Session")
+    in_python = python_options("session.py", "Session")
     rows = []
     for name, kind, value, text in struct_fields("session.h", "SessionOptions"):
         flag = flags.pop(SESSION_FLAGS.get(name, name), ("", ""))[0]
         python = f"`Session({name}=)`" if name in in_python else ""
         rows.append([f"`SessionOptions::{name}`", python, flag and f"`{flag}`", f"{plain(kind)}, `{plain(value)}`", text])
-    missing = set(in_python) - {row[0].split("::")[1][:-1] for row in rows}
+    missing = in_python.keys() - {row[0].split("::")[1][:-1] for row in rows}
     if missing:
         sys.exit(f"flexor.Session takes {missing}, which SessionOptions does not have")
-    if python_keywords("builder.py", "Builder") != ["promotion"]:
-        sys.exit("tools/generate.py: a keyword of flexor.Builder has no row on the page of the options")
-    rows.append(["`Builder::numpy_promotion()`; `.promotion numpy` in text", "`Builder(promotion=)`", "", '"torch" or "numpy", `"torch"`',
-                 "how operands of different dtypes combine, a property of the program"])
+    for name, (default, text) in python_options("builder.py", "Builder").items():
+        cpp = {"promotion": "`Builder::numpy_promotion()`; `.promotion numpy` in text"}[name]
+        rows.append([cpp, f"`Builder({name}=)`", "", f"`{default}`", text])
+    for name, (default, text) in python_options("_jit.py", "jit").items():
+        rows.append(["", f"`jit({name}=)`", "", f"`{default}`", text])
     for struct, header in (("CallOptions", "call_options.h"), ("DisassembleOptions", "module.h")):
         for name, kind, value, text in struct_fields(header, struct):
             flag = flags.pop(name, ("", ""))[0]

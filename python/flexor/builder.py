@@ -667,7 +667,7 @@ def _unsupported(weight: str, found: str, expected: str) -> FlexorError:
 class Builder:
     """Writes a Module. Errors are raised at the line that writes what cannot be right.
 
-    promotion     "torch" or "numpy": how operands of different dtypes combine
+    promotion     "torch" or "numpy": how operands of different dtypes combine, a property of the program
     """
 
     def __init__(self, *, promotion: str = "torch") -> None:
