@@ -56,6 +56,14 @@ def integer(verb: str, argument: str, value: Any, bits: int = 64) -> int:
     return number
 
 
+def flag(verb: str, argument: str, value: Any) -> bool:
+    """True or False."""
+    truth = plain(value)
+    if not isinstance(truth, bool):
+        raise wrong_kind(verb, argument, value, "True or False")
+    return truth
+
+
 def function(verb: str, argument: str, value: Any) -> Callable[..., Any]:
     """Something that can be called."""
     if not callable(value):

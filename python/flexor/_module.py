@@ -34,7 +34,7 @@ class Module(CallerBase):
     def __init__(self, native: _flexor.NativeModule, function: str = "main") -> None:
         self.native = native
         self.function = function
-        index = _flexor.function_index(native, function)
+        index = _flexor.function_index(native, _kinds.text("Module", "function", function))
         if index < 0:
             known = ", ".join(native.functions())
             refusal = _kinds.refusal(112, argument="function", found=function, expected=f"a function of the module: {known}")
@@ -98,7 +98,7 @@ class Module(CallerBase):
 
     def dis(self, *, pcs: bool = False) -> str:
         """The text form."""
-        return str(self.native.disassemble(True, pcs))
+        return str(self.native.disassemble(True, bool(pcs)))
 
 
 def _from_bytes(data: bytes, function: str) -> Module:
@@ -115,7 +115,8 @@ def load(path: str | os.PathLike[str], function: str = "main") -> Module:
 
 def from_text(text: str, name: str = "<text>", function: str = "main") -> Module:
     """Assembles `.fasm` text. Raises TextError or ModuleError, with file and line."""
-    return Module(_flexor.NativeModule.from_text(text, name), function)
+    source = _kinds.text("from_text", "text", text)
+    return Module(_flexor.NativeModule.from_text(source, _kinds.text("from_text", "name", name)), function)
 
 
 def registry() -> list[dict[str, Any]]:

@@ -68,9 +68,9 @@ class Session(RunnerBase):
         _native: _flexor.NativeSession | None = None,
     ) -> None:
         self.native = _native or _flexor.NativeSession(
-            compile=compile,
-            exact_only=exact_only,
-            threads=threads,
+            compile=_kinds.flag("Session", "compile", compile),
+            exact_only=_kinds.flag("Session", "exact_only", exact_only),
+            threads=_kinds.integer("Session", "threads", threads, bits=32),
             soft_limit=_bytes(soft_limit),
             hard_limit=_bytes(hard_limit),
         )
@@ -133,7 +133,7 @@ class Session(RunnerBase):
 
     def events(self, after: int = 0) -> list[dict[str, Any]]:
         """Compilations, growth of the pool, evictions and alarms still in the ring, oldest first."""
-        return [json.loads(line) for line in self.native.events_json(after)]
+        return [json.loads(line) for line in self.native.events_json(max(_kinds.integer("events", "after", after), 0))]
 
     def prometheus(self) -> str:
         """The counters in Prometheus' text format."""

@@ -227,6 +227,30 @@ def test_a_function_that_the_module_does_not_have():
         module["mian"]
 
 
+@pytest.mark.parametrize(
+    ("argument", "call"),
+    [
+        ("compile", lambda m: flexor.Session(compile="yes")),
+        ("exact_only", lambda m: flexor.Session(exact_only=1)),
+        ("threads", lambda m: flexor.Session(threads="2")),
+        ("after", lambda m: flexor.default_session().events("1")),
+        ("name", lambda m: flexor.Session().bind(3, print)),
+        ("function", lambda m: flexor.Session().bind("f", 3)),
+        ("name", lambda m: flexor.Session().bind_value(3, 3)),
+        ("module", lambda m: flexor.Session().prepare(3)),
+        ("function", lambda m: m[3]),
+        ("text", lambda m: flexor.from_text(3)),
+        ("name", lambda m: flexor.from_text("", 3)),
+    ],
+)
+def test_a_wrong_kind_is_named(argument, call):
+    module = program([("x", "float32", ["N"])], lambda f, x: x)
+    text = refused(flexor.DTypeError, "E0404", lambda: call(module))
+    assert argument in text
+    with pytest.raises(TypeError):
+        call(module)
+
+
 def test_prepare_refuses_ranges_that_are_none():
     module = program([("x", "float32", ["N"])], lambda f, x: x.relu())
     session = flexor.Session()
