@@ -258,6 +258,8 @@ private:
         for (std::int64_t r = 0; r < rows; ++r) {
             Real factor = 1 / sum[r];
             if (sum[r] == 0) {
+                // Keys that nobody sees do not exist, whatever their values: weights of 0 make NaN of infinite ones.
+                std::fill_n(out + r * p_.value_columns, p_.value_columns, Real{0});
                 factor = c_.fully_masked == FullyMasked::kNan ? std::numeric_limits<Real>::quiet_NaN() : Real{0};
             }
             correction[r] = factor;

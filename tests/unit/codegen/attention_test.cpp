@@ -358,8 +358,14 @@ TEST(Attention, FullyMaskedRowsGiveZeroOrNan) {
                     }
                     problem.run();
                     EXPECT_EQ(problem.mismatches(), 0);
-                    double got = problem.out(1, 0, 3, 0);
-                    EXPECT_TRUE(choice == FullyMasked::kNan ? std::isnan(got) : got == 0);
+                    const auto without_keys = [&] {
+                        const double got = problem.out(1, 0, 3, 0);
+                        return choice == FullyMasked::kNan ? std::isnan(got) : got == 0;
+                    };
+                    EXPECT_TRUE(without_keys());
+                    problem.v.set(1, 0, 5, 0, kInfinity);
+                    problem.run();
+                    EXPECT_TRUE(without_keys());
                 }
             }
         }
