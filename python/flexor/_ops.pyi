@@ -295,21 +295,21 @@ class FunctionOps:
         elsewhere: torch.div, numpy.divide, Div"""
 
     def floor_divide(self, /, x: Tensor | Scalar, y: Tensor | Scalar) -> Var:
-        """x over y, rounded towards minus infinity; an integer zero divisor raises.
+        """x over y, rounded towards minus infinity; an integer zero divisor raises, beside NumPy it gives 0.
 
         dtypes: uint8, int8, int32, int64, float16, bfloat16, float32, float64
         C1: aligned at the last axis, sizes are equal or one of them is 1
         elsewhere: torch.floor_divide, numpy.floor_divide"""
 
     def remainder(self, /, x: Tensor | Scalar, y: Tensor | Scalar) -> Var:
-        """x - y floor(x / y): the rest with the sign of y; an integer zero divisor raises.
+        """x - y floor(x / y): the rest with the sign of y; an integer zero divisor raises, beside NumPy it gives 0.
 
         dtypes: uint8, int8, int32, int64, float16, bfloat16, float32, float64
         C1: aligned at the last axis, sizes are equal or one of them is 1
         elsewhere: torch.remainder, numpy.remainder, Mod"""
 
     def fmod(self, /, x: Tensor | Scalar, y: Tensor | Scalar) -> Var:
-        """The rest of x over y with the sign of x; an integer zero divisor raises.
+        """The rest of x over y with the sign of x; an integer zero divisor raises, beside NumPy it gives 0.
 
         dtypes: uint8, int8, int32, int64, float16, bfloat16, float32, float64
         C1: aligned at the last axis, sizes are equal or one of them is 1
@@ -957,6 +957,56 @@ class FunctionOps:
         C1: aligned at the last axis, sizes are equal or one of them is 1
         C2: value has rank 0
         elsewhere: torch.masked_fill"""
+
+    def cumsum(self, /, x: Tensor, *, axis: Integer = -1, dtype: DType | None = None) -> Var:
+        """The sums of the first elements along an axis; integers are summed as i64.
+
+        dtypes: uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: axis lies in the rank of x
+        elsewhere: torch.cumsum, numpy.cumsum, CumSum"""
+
+    def cumprod(self, /, x: Tensor, *, axis: Integer = -1, dtype: DType | None = None) -> Var:
+        """The products of the first elements along an axis; integers are multiplied as i64.
+
+        dtypes: uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: axis lies in the rank of x
+        elsewhere: torch.cumprod, numpy.cumprod"""
+
+    def sort(self, /, x: Tensor, *, axis: Integer = -1, descending: bool = False) -> list[Var]:
+        """The elements along an axis in order, and the places they had. Equal ones keep theirs; NaN is the greatest.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: axis lies in the rank of x
+        elsewhere: torch.sort"""
+
+    def argsort(self, /, x: Tensor, *, axis: Integer = -1, descending: bool = False) -> Var:
+        """The places of the elements along an axis in their order, as sort has them.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: axis lies in the rank of x
+        elsewhere: torch.argsort, numpy.argsort"""
+
+    def topk(self, /, x: Tensor, *, k: Integer, axis: Integer = -1, largest: bool = True) -> list[Var]:
+        """The k greatest (or least) elements along an axis in order, and their places.
+
+        dtypes: uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: axis lies in the rank of x
+        C2: k lies in 0..size of the axis
+        elsewhere: torch.topk, TopK"""
+
+    def nonzero(self, /, x: Tensor) -> Var:
+        """The indices of the elements that are not zero, a row each, in row-major order.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.nonzero, numpy.argwhere"""
+
+    def mask_select(self, /, x: Tensor, mask: Tensor) -> Var:
+        """The elements (or slices, of a mask of lower rank) of x where a mask is true, in order.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: the rank of mask is at most that of x
+        C2: mask has the first sizes of x
+        elsewhere: Compress"""
 
     def full(self, /, value: Tensor | Scalar, *, shape: Integers, dtype: DType | None = None) -> Var:
         """A tensor of one value; dtype none is that of the value.
@@ -1772,21 +1822,21 @@ class VarOps:
         elsewhere: torch.div, numpy.divide, Div"""
 
     def floor_divide(self, /, y: Tensor | Scalar) -> Var:
-        """x over y, rounded towards minus infinity; an integer zero divisor raises.
+        """x over y, rounded towards minus infinity; an integer zero divisor raises, beside NumPy it gives 0.
 
         dtypes: uint8, int8, int32, int64, float16, bfloat16, float32, float64
         C1: aligned at the last axis, sizes are equal or one of them is 1
         elsewhere: torch.floor_divide, numpy.floor_divide"""
 
     def remainder(self, /, y: Tensor | Scalar) -> Var:
-        """x - y floor(x / y): the rest with the sign of y; an integer zero divisor raises.
+        """x - y floor(x / y): the rest with the sign of y; an integer zero divisor raises, beside NumPy it gives 0.
 
         dtypes: uint8, int8, int32, int64, float16, bfloat16, float32, float64
         C1: aligned at the last axis, sizes are equal or one of them is 1
         elsewhere: torch.remainder, numpy.remainder, Mod"""
 
     def fmod(self, /, y: Tensor | Scalar) -> Var:
-        """The rest of x over y with the sign of x; an integer zero divisor raises.
+        """The rest of x over y with the sign of x; an integer zero divisor raises, beside NumPy it gives 0.
 
         dtypes: uint8, int8, int32, int64, float16, bfloat16, float32, float64
         C1: aligned at the last axis, sizes are equal or one of them is 1
@@ -2434,6 +2484,56 @@ class VarOps:
         C1: aligned at the last axis, sizes are equal or one of them is 1
         C2: value has rank 0
         elsewhere: torch.masked_fill"""
+
+    def cumsum(self, /, *, axis: Integer = -1, dtype: DType | None = None) -> Var:
+        """The sums of the first elements along an axis; integers are summed as i64.
+
+        dtypes: uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: axis lies in the rank of x
+        elsewhere: torch.cumsum, numpy.cumsum, CumSum"""
+
+    def cumprod(self, /, *, axis: Integer = -1, dtype: DType | None = None) -> Var:
+        """The products of the first elements along an axis; integers are multiplied as i64.
+
+        dtypes: uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: axis lies in the rank of x
+        elsewhere: torch.cumprod, numpy.cumprod"""
+
+    def sort(self, /, *, axis: Integer = -1, descending: bool = False) -> list[Var]:
+        """The elements along an axis in order, and the places they had. Equal ones keep theirs; NaN is the greatest.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: axis lies in the rank of x
+        elsewhere: torch.sort"""
+
+    def argsort(self, /, *, axis: Integer = -1, descending: bool = False) -> Var:
+        """The places of the elements along an axis in their order, as sort has them.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: axis lies in the rank of x
+        elsewhere: torch.argsort, numpy.argsort"""
+
+    def topk(self, /, *, k: Integer, axis: Integer = -1, largest: bool = True) -> list[Var]:
+        """The k greatest (or least) elements along an axis in order, and their places.
+
+        dtypes: uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: axis lies in the rank of x
+        C2: k lies in 0..size of the axis
+        elsewhere: torch.topk, TopK"""
+
+    def nonzero(self) -> Var:
+        """The indices of the elements that are not zero, a row each, in row-major order.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.nonzero, numpy.argwhere"""
+
+    def mask_select(self, /, mask: Tensor) -> Var:
+        """The elements (or slices, of a mask of lower rank) of x where a mask is true, in order.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: the rank of mask is at most that of x
+        C2: mask has the first sizes of x
+        elsewhere: Compress"""
 
     def full(self, /, *, shape: Integers, dtype: DType | None = None) -> Var:
         """A tensor of one value; dtype none is that of the value.

@@ -19,6 +19,8 @@ std::vector<OpDef> contraction_ops();
 std::vector<OpDef> normalisation_ops();
 std::vector<OpDef> attention_ops();
 std::vector<OpDef> indexing_ops();
+std::vector<OpDef> order_ops();
+std::vector<OpDef> selection_ops();
 std::vector<OpDef> creation_ops();
 std::vector<OpDef> write_ops();
 
@@ -44,6 +46,7 @@ struct Traits {
     Alias alias = Alias::kFresh;
     Layout layout = Layout::kContiguous;
     int results = 1;
+    std::vector<std::int64_t> (*data_sizes)(std::span<const Tensor> inputs) = nullptr;
 };
 
 inline void add_op(std::vector<OpDef>& ops, std::string_view name, std::string_view summary,
@@ -64,7 +67,8 @@ inline void add_op(std::vector<OpDef>& ops, std::string_view name, std::string_v
                    .lower = {std::move(lower)},
                    .samples = {samples},
                    .names = {names},
-                   .results = traits.results});
+                   .results = traits.results,
+                   .data_sizes = traits.data_sizes});
 }
 
 }  // namespace flexor::ops

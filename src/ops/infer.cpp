@@ -306,4 +306,19 @@ Expected<Inferred> infer(const OpDef& op, std::span<const ArgType> args, const A
     return inferred;
 }
 
+void settle_data_sizes(const OpDef& op, std::span<const Tensor> inputs, Inferred& inferred) {
+    if (op.data_sizes == nullptr) return;
+    const std::vector<std::int64_t> sizes = op.data_sizes(inputs);
+    // Constant types bring no symbols of their own: those that there are stand in the order of fresh().
+    std::vector<Dim> values(sizes.begin(), sizes.end());
+    const auto settle = [&](Dim& dim) {
+        dim = dim.substitute([&](types::SymbolId id) { return &values.at(id); });
+        FLEXOR_CHECK(dim.is_constant());
+    };
+    for (ResultType& result : inferred.results) {
+        std::ranges::for_each(result.type.sizes, settle);
+        std::ranges::for_each(result.type.strides, settle);
+    }
+}
+
 }  // namespace flexor::ops

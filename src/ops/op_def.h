@@ -2,7 +2,8 @@
 // One OpDef entry says everything about an op; nothing else in the tree lists ops. A missing field does not compile.
 //
 // Adding an op touches one family file (unary.cpp, binary.cpp, reduce.cpp, movement.cpp, contraction.cpp,
-// normalisation.cpp, attention.cpp, indexing.cpp, creation.cpp, write.cpp): one entry in its table.
+// normalisation.cpp, attention.cpp, indexing.cpp, order.cpp, selection.cpp, creation.cpp, write.cpp): one entry in its
+// table.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -307,6 +308,8 @@ struct OpDef {
     Required<Samples> samples;
     Required<Names> names;
     int results = 1;  // number of results; -1: one per element of the integer list attribute "sizes" (split)
+    // What ShapeContext::fresh stands for, in the order of its calls, on real operands.
+    std::vector<std::int64_t> (*data_sizes)(std::span<const Tensor> inputs) = nullptr;
 };
 
 // Results that a call pushes; -1 if the attribute that decides it is not a list.
@@ -340,5 +343,8 @@ struct Inferred {
 Expected<Inferred> infer(const OpDef& op, std::span<const ArgType> args, const Attrs& attrs, ShapeEnv& env,
                          std::vector<Requirement>& requirements, types::Promotion promotion, bool allow_guards,
                          bool settle_layout = false);
+
+// Puts the sizes that data makes into the results of an op inferred from constant types alone; nothing for other ops.
+void settle_data_sizes(const OpDef& op, std::span<const Tensor> inputs, Inferred& inferred);
 
 }  // namespace flexor::ops

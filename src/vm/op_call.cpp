@@ -295,7 +295,8 @@ Expected<void> call(const bytecode::CallSite& site, std::span<const Value> opera
     }
     types::ShapeEnv env;
     std::vector<ops::Requirement> requirements;
-    FLEXOR_ASSIGN(const ops::Inferred inferred, ops::infer(op, args, attrs, env, requirements, promotion, false));
+    FLEXOR_ASSIGN(ops::Inferred inferred, ops::infer(op, args, attrs, env, requirements, promotion, false));
+    ops::settle_data_sizes(op, inputs, inferred);
 
     FLEXOR_TRY(refuse_out_of_range(op, inferred, inputs));
     if (op.effects.value == ops::Effects::kWritesFirst) FLEXOR_TRY(refuse_partial_overlap(op, inputs, strengths));

@@ -77,14 +77,15 @@ inline Expected<Outcome> run(const OpDef& op, std::span<const Value> args, const
     std::vector<Requirement> requirements;
     FLEXOR_ASSIGN(Inferred inferred, infer(op, types, attrs, env, requirements, promotion, true));
     EXPECT_TRUE(requirements.empty()) << op.name.value << ": constants leave nothing open";
-    Outcome outcome{std::move(inferred), {}};
-    for (const ResultType& r : outcome.inferred.results) outcome.outputs.push_back(materialise(r, args));
     std::vector<Tensor> inputs;
     std::vector<Strength> strengths;
     for (const Value& v : args) {
         inputs.push_back(v.tensor);
         strengths.push_back(v.strength);
     }
+    settle_data_sizes(op, inputs, inferred);
+    Outcome outcome{std::move(inferred), {}};
+    for (const ResultType& r : outcome.inferred.results) outcome.outputs.push_back(materialise(r, args));
     ReferenceContext context{inputs, strengths, outcome.outputs, attrs, outcome.inferred.dtypes};
     FLEXOR_TRY(op.reference.value(context));
     return outcome;

@@ -120,10 +120,17 @@ TEST(Samples, SymbolicAgreesWithConcrete) {
             }
             ShapeEnv none;
             std::vector<Requirement> nothing, requirements;
-            const auto expected = infer(op, concrete, attrs, none, nothing, Promotion::kTorch, true);
+            auto expected = infer(op, concrete, attrs, none, nothing, Promotion::kTorch, true);
             const auto found = infer(op, symbolic, attrs, env, requirements, Promotion::kTorch, allow_guards);
             ASSERT_TRUE(found) << what << "\n" << found.error().to_string();
             ASSERT_TRUE(expected) << what;
+            if (op.data_sizes != nullptr) {
+                std::vector<Tensor> tensors;
+                for (const Value& v : inputs) tensors.push_back(v.tensor);
+                settle_data_sizes(op, tensors, *expected);
+                const std::vector<std::int64_t> sizes = op.data_sizes(tensors);
+                hints.insert(hints.end(), sizes.begin(), sizes.end());
+            }
             const auto value = [&](const Dim& d) {
                 const auto e = d.evaluate(hints);
                 EXPECT_EQ(e.status, types::EvalStatus::kOk) << what;

@@ -120,7 +120,7 @@ def _steps(t: Translator, tensor: Dynamic, index: Value) -> list[Value]:
     items = list(index.items) if isinstance(index, TupleValue) else [index]
     if isinstance(index, Known) and isinstance(index.object, tuple):
         items = [Known(item) for item in index.object]
-    named = sum(not (isinstance(i, Known) and (i.object is None or i.object is Ellipsis)) for i in items)
+    named = sum(i.rank if _is_mask(i) else not (isinstance(i, Known) and (i.object is None or i.object is Ellipsis)) for i in items)
     if tensor.rank < 0:
         raise NotWritten("an index into a tensor of unknown rank")
     if named > tensor.rank:
@@ -161,6 +161,10 @@ def selected(t: Translator, tensor: Dynamic, index: Value) -> Value:
             value = op("select", value, axis=axis, index=item.object)
         elif isinstance(item, Dynamic) and item.kind == "int":
             value = op("select", value, axis=axis, index=item)
+        elif _is_mask(item) and axis == 0 and len(rows) == len(places) == 1:
+            _fits(t, value, item)
+            value = op("mask_select", value, item)
+            axis += 1
         elif isinstance(item, Dynamic) and item.kind == "tensor" and item.dtype in ("int64", "int32") and not gathered:
             # Further tensors would be broadcast against this one; a new axis before it would move it.
             value = op("take", value, item, axis=axis, wrap=True)
@@ -173,6 +177,30 @@ def selected(t: Translator, tensor: Dynamic, index: Value) -> Value:
     if value is tensor:
         return t.lowering.view_of(tensor)  # type: ignore[no-any-return]
     return value  # type: ignore[no-any-return]
+
+
+def _is_mask(value: Value) -> bool:
+    return isinstance(value, Dynamic) and value.kind == "tensor" and value.dtype == "bool" and value.rank > 0
+
+
+def _fits(t: Translator, tensor: Dynamic, mask: Value) -> None:
+    """A mask has the first sizes of what it is used on; where not, Python raises what it raises."""
+    assert isinstance(mask, Dynamic)
+    for axis in range(mask.rank):
+        t.assume(evaluate.compare(t, "==", t.writer.size(tensor, axis), t.writer.size(mask, axis)), "a mask of the sizes of its tensor")
+
+
+def _fill_where(t: Translator, tensor: Dynamic, mask: Dynamic, value: Value) -> Value:
+    """tensor[mask] = number."""
+    kind = value.kind if isinstance(value, Dynamic) else type(value.object).__name__ if isinstance(value, Known) else ""
+    if kind not in (("int", "bool", "float") if "float" in (tensor.dtype or "") else ("int", "bool")):
+        raise NotWritten("a write of anything but a number of the tensor's kind")
+    if mask.rank > tensor.rank:
+        raise NotWritten("too many indices")
+    _fits(t, tensor, mask)
+    for axis in range(mask.rank, tensor.rank):
+        mask = t.writer.op("unsqueeze", mask, axis=axis)
+    return t.lowering.written(tensor, "masked_fill_", mask, value)  # type: ignore[no-any-return]
 
 
 def _is_place(value: Value) -> bool:
@@ -205,6 +233,9 @@ def set_item(t: Translator, container: Value, index: Value, value: Value) -> Non
         def write() -> Value:
             if container.kind != "tensor":
                 raise NotWritten("an object")
+            if _is_mask(index):
+                assert isinstance(index, Dynamic)
+                return _fill_where(t, container, index, value)
             if any(isinstance(i, Dynamic) and i.kind == "tensor" for i in _steps(t, container, index)):
                 raise NotWritten("a write through a tensor of indices")
             view = selected(t, container, index)

@@ -278,6 +278,36 @@ class Lowering:
         correction = plain(correction)
         return int(plain(unbiased)) if correction is None else int(correction)
 
+    def named(self, name: str, results: TupleValue) -> TupleValue:
+        """Results in torch's named tuple."""
+        torch: Any = sys.modules["torch"]
+        return TupleValue(results.items, getattr(torch.return_types, name))
+
+    def found(self, x: Any, as_tuple: Any) -> Any:
+        """torch.nonzero; as a tuple one row of indices an axis."""
+        indices = self.writer.op("nonzero", self.tensor(x))
+        if not plain(as_tuple):
+            return indices
+        if self.tensor(x).rank < 1:
+            raise NotWritten("nonzero of a tensor without axes, or of unknown rank, as a tuple")
+        return TupleValue([self.writer.op("select", indices, axis=1, index=axis) for axis in range(self.tensor(x).rank)])
+
+    def chosen(self, condition: Any, x: Any, y: Any) -> Any:
+        """where, with one argument or three."""
+        if _is_none(x) and _is_none(y):
+            return self.found(condition, True)
+        if _is_none(x) or _is_none(y):
+            raise NotWritten("where of two arguments")
+        return self.writer.op("where", _operand(condition), _operand(x), _operand(y))
+
+    def selected(self, x: Any, mask: Any) -> Any:
+        """torch.masked_select, of a mask of x's rank; axes of size 1 repeat."""
+        if self.tensor(x).rank != self.tensor(mask).rank or self.tensor(x).rank < 1:
+            raise NotWritten("a mask of another rank")
+        for a, b in zip(self.shape_of(x), self.shape_of(mask)):
+            self.assume(self._same_size(a, b), "a mask of the sizes of its tensor")
+        return self.writer.op("mask_select", x, mask)
+
     def transposed(self, x: Any) -> Any:
         """Tensor.t."""
         rank = plain(self.rank(x))

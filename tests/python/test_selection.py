@@ -1,0 +1,118 @@
+"""Ops whose results follow the order or the truth of elements, against torch: sizes, layouts, dtypes, NaN in each lane."""
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is the oracle")
+flexor = pytest.importorskip("flexor", reason="the engine is not built")
+
+SIZES = (0, 1, 2, 15, 16, 17, 33)
+DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int8, torch.uint8, torch.bool)
+LAYOUTS = {
+    "contiguous": lambda x: x,
+    "transposed": lambda x: x.t().contiguous().t(),
+    "sliced": lambda x: torch.stack([x, x], -1).flatten(1)[:, ::2],
+    "expanded": lambda x: x[:1].expand(x.shape) if x.shape[0] else x,
+}
+
+
+def module_of(dtype, op, shapes=(("N", "M"),), results=1, dtypes=None, **attrs):
+    b = flexor.Builder()
+    names = dtypes or [str(dtype).removeprefix("torch.")] * len(shapes)
+    f = b.function("main", inputs=[(f"x{i}", name, list(shape)) for i, (name, shape) in enumerate(zip(names, shapes))])
+    out = f.op(op, *f.inputs, **attrs)
+    f.output(*(out if results > 1 else [out]))
+    return b.build()
+
+
+def operand(n, m, dtype, seed=0):
+    generator = torch.Generator().manual_seed(seed + 37 * n)
+    if dtype == torch.bool:
+        return torch.randint(0, 2, (n, m), generator=generator).bool()
+    return torch.randint(-4 if dtype != torch.uint8 else 0, 5, (n, m), generator=generator).to(dtype)
+
+
+def cases(dtype):
+    for n in SIZES:
+        for name, layout in LAYOUTS.items():
+            yield f"{n} {name}", layout(operand(n, 5, dtype))
+            if name == "contiguous":
+                yield f"5x{n}", operand(5, n, dtype)
+
+
+def same(got, want, what):
+    assert got.dtype == want.dtype and got.shape == want.shape, what
+    assert torch.equal(torch.nan_to_num(got.double(), 7e3), torch.nan_to_num(want.double(), 7e3)), what
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("axis", [0, -1])
+def test_orders(dtype, axis):
+    sort = module_of(dtype, "sort", results=2, axis=axis)
+    down = module_of(dtype, "argsort", axis=axis, descending=True)
+    for what, x in cases(dtype):
+        values, places = sort(x)
+        want = torch.sort(x, dim=axis, stable=True)
+        same(values, want.values, what)
+        same(places, want.indices, what)
+        same(down(x), torch.argsort(x, dim=axis, descending=True, stable=True), what)
+
+
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d != torch.bool], ids=str)
+def test_running_sums_and_products(dtype):
+    cumsum, cumprod = module_of(dtype, "cumsum", axis=-1), module_of(dtype, "cumprod", axis=0)
+    for what, x in cases(dtype):
+        same(cumsum(x), torch.cumsum(x, -1), what)
+        want = torch.cumprod(x, 0)
+        if want.isfinite().all():  # 16-bit floats overflow at another place of the product
+            assert torch.allclose(cumprod(x).double(), want.double(), rtol=0.02 if x.element_size() == 2 else 1e-5), what
+
+
+def test_nan_is_the_greatest_in_each_lane():
+    sort, top = module_of(torch.float32, "sort", results=2, axis=-1), module_of(torch.float32, "topk", results=2, k=3)
+    for lane in range(17):
+        x = torch.arange(17.0).flip(0).repeat(2, 1)
+        x[0, lane] = float("nan")
+        values, places = sort(x)
+        want = torch.sort(x, dim=-1, stable=True)
+        same(values, want.values, lane)
+        same(places, want.indices, lane)
+        greatest, at = top(x)
+        same(greatest, torch.topk(x, 3).values, lane)
+        same(at, torch.topk(x, 3).indices, lane)
+
+
+def test_topk_refuses_more_than_there_are():
+    top = module_of(torch.float32, "topk", results=2, k=3)
+    with pytest.raises(flexor.ShapeError, match="k lies in"):
+        top(torch.zeros(4, 2))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_nonzero_and_masks(dtype):
+    nonzero = module_of(dtype, "nonzero")
+    whole = module_of(dtype, "mask_select", shapes=[("N", "M"), ("N", "M")], dtypes=[str(dtype).removeprefix("torch."), "bool"])
+    rows = module_of(dtype, "mask_select", shapes=[("N", "M"), ("N",)], dtypes=[str(dtype).removeprefix("torch."), "bool"])
+    for what, x in cases(dtype):
+        same(nonzero(x), torch.nonzero(x), what)
+        mask = operand(x.shape[0], x.shape[1], torch.bool, seed=5)
+        for m in (mask, mask.t().contiguous().t(), torch.zeros_like(mask), torch.ones_like(mask)):
+            same(whole(x, m), x[m], what)
+            same(rows(x, m.any(1)), x[m.any(1)], what)
+    loose = module_of(dtype, "mask_select", shapes=[("N", "M"), ("K", "L")], dtypes=[str(dtype).removeprefix("torch."), "bool"])
+    with pytest.raises(flexor.ShapeError, match="first sizes"):
+        loose(operand(3, 4, dtype), operand(3, 5, torch.bool))
+
+
+def test_one_compilation_serves_every_count():
+    b = flexor.Builder()
+    f = b.function("main", inputs=[("x", "float32", ["N"])])
+    x = f.inputs[0]
+    chosen = x.mask_select(x > 0.0)
+    f.output((chosen * 2.0 + 1.0).relu().sum())
+    module = b.build()
+    session = flexor.Session()
+    for count in (33, 0, 1, 17, 2):
+        x = torch.cat([torch.arange(1.0, count + 1), -torch.ones(40 - count)])
+        assert session.run(module, x).item() == pytest.approx((x[x > 0] * 2 + 1).relu().sum().item())
+    stats = session.stats()
+    assert stats["compilations"] == 2  # before the selection and behind it
