@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import types
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
 from flexor.frontend.cpython import attributes, calls, evaluate
 from flexor.frontend.cpython.decode import NotTranslated
@@ -179,7 +179,7 @@ def selected(t: Translator, tensor: Dynamic, index: Value) -> Value:
     return value  # type: ignore[no-any-return]
 
 
-def _is_mask(value: Value) -> bool:
+def _is_mask(value: Value) -> TypeGuard[Dynamic]:
     return isinstance(value, Dynamic) and value.kind == "tensor" and value.dtype == "bool" and value.rank > 0
 
 
@@ -234,7 +234,6 @@ def set_item(t: Translator, container: Value, index: Value, value: Value) -> Non
             if container.kind != "tensor":
                 raise NotWritten("an object")
             if _is_mask(index):
-                assert isinstance(index, Dynamic)
                 return _fill_where(t, container, index, value)
             if any(isinstance(i, Dynamic) and i.kind == "tensor" for i in _steps(t, container, index)):
                 raise NotWritten("a write through a tensor of indices")
