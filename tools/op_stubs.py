@@ -27,7 +27,7 @@ DType: TypeAlias = Any  # the name of a dtype ("float32"), or a dtype of NumPy o
 class Op:
     name: str
     operands: list[str]
-    dtypes: set[str]
+    attributes: dict[str, str]  # name -> kind
     several: bool
 
 OPS: Mapping[str, Op]

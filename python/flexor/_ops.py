@@ -21,7 +21,7 @@ class Op:
     def __init__(self, entry: dict[str, Any]) -> None:
         self.name: str = entry["name"]
         self.operands: list[str] = [name for name, _, _ in entry["operands"]]
-        self.dtypes = {name for name, kind, _ in entry["attributes"] if kind.startswith("dtype")}  # attributes that are one
+        self.attributes: dict[str, str] = {name: kind for name, kind, _ in entry["attributes"]}
         self.several: bool = entry["results"] != 1
         self._entry = entry
 

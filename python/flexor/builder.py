@@ -257,6 +257,23 @@ def _is_scalar(value: Any) -> bool:
     return isinstance(value, Symbol) or isinstance(_kinds.plain(value), (int, float))
 
 
+# Kinds of attributes: what they are here, and how they are called. What only the run knows is a native value.
+_ATTRIBUTES: dict[str, tuple[tuple[type, ...], str]] = {
+    "bool": ((bool,), "True or False"),
+    "int": ((int, Symbol, _flexor.NativeVar), "an int or a size"),
+    "float": ((int, float, Symbol, _flexor.NativeVar), "a number"),
+    "string": ((str,), "a str"),
+    "dtype": ((str,), "a dtype or its name"),
+    "int list": ((list, _flexor.NativeVar), "a list of ints and sizes"),
+}
+
+
+def _plain_attribute(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_plain_attribute(item) for item in value]
+    return value._native if isinstance(value, Var) else _kinds.plain(value)
+
+
 class FunctionBuilder(FunctionOps):
     """One function under construction. Every op of the registry is a method: operands first, attributes by name.
 
@@ -294,12 +311,14 @@ class FunctionBuilder(FunctionOps):
         return native
 
     def _attribute(self, verb: str, argument: str, value: Any) -> Any:
-        op = OPS.get(verb)
-        if op is not None and argument in op.dtypes:
-            return _kinds.dtype_name(value)
-        if isinstance(value, (list, tuple)):
-            return [self._attribute("", "", item) for item in value]
-        return value._native if isinstance(value, Var) else _kinds.plain(value)
+        """What the native function takes as an attribute; refused if the registry declares another kind."""
+        kind = OPS[verb].attributes.get(argument) if verb in OPS else None
+        given = _kinds.dtype_name(value) if kind in ("dtype", "dtype?") else _plain_attribute(value)
+        if kind is not None and not (given is None and kind.endswith("?")):
+            types, expected = _ATTRIBUTES[kind.rstrip("?")]
+            if not isinstance(given, types):
+                raise _kinds.wrong_kind(verb, argument, value, expected + (" or None" if kind.endswith("?") else ""))
+        return given
 
     def _var(self, native: _flexor.NativeVar) -> Var:
         return Var(self, native)
@@ -706,7 +725,10 @@ class Builder:
         else:
             if isinstance(array, np.ma.MaskedArray):
                 raise _unsupported(name, "a masked array", "array.filled(...)")
-            array = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
+            try:
+                array = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
+            except (TypeError, ValueError) as error:
+                raise _unsupported(name, f"a value of type {type(array).__name__}", "what NumPy makes an array of") from error
             dtype, data, shape = str(array.dtype), array.ctypes.data, array.shape
         self._native.weight(name, array, data, dtype, list(shape))
         return Weight(self, name, dtype, shape)

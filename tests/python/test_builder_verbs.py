@@ -388,6 +388,10 @@ WRONG = {
     ],
     "add": [("y", lambda b, f, x: x + THING), ("y", lambda b, f, x: x + [1.0]), ("x", lambda b, f, x: ONES + f.add(ONES, x))],
     "cast": [("dtype", lambda b, f, x: x.cast(THING))],
+    "softmax": [("axis", lambda b, f, x: f.softmax(x, axis=1.5)), ("axis", lambda b, f, x: x.softmax(axis=None))],
+    "reduce_sum": [("keepdim", lambda b, f, x: x.sum(keepdim=None)), ("axes", lambda b, f, x: f.reduce_sum(x, axes="0"))],
+    "gelu": [("approximate", lambda b, f, x: f.gelu(x, approximate=True))],
+    "elu": [("alpha", lambda b, f, x: f.elu(x, alpha="1"))],
     "concat": [("parts", lambda b, f, x: f.concat([x, 1.0], axis=0))],
 }
 CASES = [(verb, argument, call) for verb, calls in WRONG.items() for argument, call in calls]
@@ -431,6 +435,7 @@ def test_a_wrong_kind_hints_at_attributes_by_name():
         ("E0110", flexor.ModuleError, lambda b, f, x: x.cast("float99")),
         ("E0401", TypeError, lambda b, f, x: b.weight("w", np.ones(2, np.complex64))),
         ("E0704", flexor.NotSupported, lambda b, f, x: b.weight("w", np.ma.ones(2))),
+        ("E0704", flexor.NotSupported, lambda b, f, x: b.weight("w", [[1, 2], [3]])),
         ("E0108", flexor.ModuleError, lambda b, f, x: f.op("rleu", x)),
         ("E0109", flexor.ModuleError, lambda b, f, x: f.relu(x, x)),
         ("E0110", flexor.ModuleError, lambda b, f, x: f.relu(x, slope=1.0)),

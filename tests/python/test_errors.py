@@ -181,6 +181,16 @@ def test_a_result_that_numpy_cannot_hold(compile):
     assert caught.value.code == "E0309"
 
 
+@pytest.mark.parametrize("compile", [True, False], ids=["compiled", "interpreted"])
+def test_a_result_that_torch_cannot_hold(compile):
+    torch = pytest.importorskip("torch", reason="torch is the oracle")
+    module = program([("x", "float32", ["N", "M"])], lambda f, x: x.expand(2**31, 2**33))
+    session = flexor.Session(compile=compile)
+    for _ in range(3):
+        text = refused(flexor.NotSupported, "E0704", lambda: session.run(module, torch.ones(1, 1)))
+        assert "C++" not in text
+
+
 def test_which_index_is_out_of_range():
     module = program([("i", "int64", ["N"]), ("t", "float32", ["R", 4])], lambda f, i, t: f.embedding(i, t).exp())
     table = np.zeros((5, 4), np.float32)

@@ -359,12 +359,18 @@ bool is_number(PyObject* object) {
 struct Exported {
     DLManagedTensorVersioned managed;
     Tensor tensor;
+    bool* deleted;  // while torch makes its tensor: whether it has let go
 };
 
-void delete_exported(DLManagedTensorVersioned* self) { delete static_cast<Exported*>(self->manager_ctx); }
+void delete_exported(DLManagedTensorVersioned* self) {
+    auto* exported = static_cast<Exported*>(self->manager_ctx);
+    if (exported->deleted != nullptr) *exported->deleted = true;
+    delete exported;
+}
 
 PyObject* torch_from_tensor(const Tensor& tensor) {
-    auto* exported = new Exported{{}, tensor};
+    bool deleted = false;
+    auto* exported = new Exported{{}, tensor, &deleted};
     DLManagedTensorVersioned& m = exported->managed;
     m.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
     m.manager_ctx = exported;
@@ -378,8 +384,11 @@ PyObject* torch_from_tensor(const Tensor& tensor) {
     m.dl_tensor.strides = const_cast<std::int64_t*>(exported->tensor.strides().data());
     m.dl_tensor.byte_offset = 0;
     void* object = nullptr;
-    if (torch.api->managed_tensor_to_py_object_no_sync(&m, &object) != 0) {
-        delete exported;
+    const int failed = torch.api->managed_tensor_to_py_object_no_sync(&m, &object);
+    if (!deleted) exported->deleted = nullptr;
+    if (failed != 0) {
+        // Where it fails decides whether torch takes the tensor.
+        if (!deleted) delete exported;
         raise_after("NotSupported", "E0704 torch makes no tensor of the result");
         return nullptr;
     }
