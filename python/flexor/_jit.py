@@ -8,20 +8,20 @@ translation's Module then runs on the Session. A call that no translation serves
 from __future__ import annotations
 
 import dataclasses
-import enum
 import functools
 import inspect
 import logging
 import sys
 import threading
 import types
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from flexor._module import Module
-from flexor.errors import AssertionFailed, FlexorError, NotSupported
+from flexor.errors import AssertionFailed, FlexorError, Interrupted, NotSupported
 from flexor.frontend.cpython import NotTranslated
 from flexor.frontend.cpython import attributes as _attributes
 from flexor.frontend.cpython import foreign as _foreign
@@ -29,12 +29,13 @@ from flexor.frontend.cpython import results as _results
 from flexor.frontend.cpython.decode import Restart
 from flexor.frontend.cpython.state import Frame
 from flexor.frontend.cpython.translate import ASSUMPTION, Knowledge, Translator
-from flexor.frontend.cpython.values import ArgumentDict, Dynamic, Known, TupleValue, Value
+from flexor.frontend.cpython.values import ArgumentDict, ArgumentList, DictValue, Dynamic, Known, TupleValue, Value
 from flexor.session import Session, default_session
 
 _log = logging.getLogger("flexor")
 _F = TypeVar("_F", bound=Callable[..., Any])
 MOST_TRANSLATIONS = 64
+MOST_REFUSALS = 1024  # remembered at a time
 
 
 class _Frozen:
@@ -70,7 +71,8 @@ class _Shape:
     fixed: frozenset[str]
     key: list[Any] = dataclasses.field(default_factory=list)
     leaves: list[Any] = dataclasses.field(default_factory=list)
-    seen: dict[int, int] = dataclasses.field(default_factory=dict)
+    containers: list[Any] = dataclasses.field(default_factory=list)  # lists and dicts of the caller's
+    seen: dict[int, Any] = dataclasses.field(default_factory=dict)
 
     def add(self, name: str, obj: Any) -> None:
         """Appends what distinguishes an object to the key."""
@@ -82,7 +84,7 @@ class _Shape:
                 self.key.append(kind)
                 self.leaves.append(obj)
         elif obj is None or kind is str or kind is bytes:
-            self.key.append(obj)
+            self.key.append((kind, obj))
         elif _attributes.is_tensor_object(obj):
             again = self.seen.get(id(obj))
             if again is not None:
@@ -94,24 +96,43 @@ class _Shape:
         elif isinstance(obj, np.generic):
             self.key.append((kind, obj.dtype, 0))
             self.leaves.append(np.asarray(obj))
-        elif kind is tuple or kind is list or hasattr(kind, "_fields") and isinstance(obj, tuple):
-            if kind is tuple and all(type(item) in (int, float, bool, str, type(None)) for item in obj):
-                self.key.append((tuple, *map(repr, obj)))
+        elif _is_tuple(kind):
+            if _is_plain_tuple(kind, obj):
+                self.key.append((kind, *map(repr, obj)))
                 return
             self.key.append((kind, len(obj)))
             for i, item in enumerate(obj):
                 self.add(f"{name}[{i}]", item)
-        elif kind is dict:
-            self.key.append((dict, *obj))
-            for key, item in obj.items():
-                self.add(f"{name}[{key!r}]", item)
-        elif isinstance(obj, (enum.Enum, type)) or type(obj).__module__ == "torch" and kind.__name__ in ("dtype", "device"):
-            self.key.append(obj)
+        elif kind is list or kind is dict:
+            if id(obj) in self.seen:
+                self.key.append(("again", self.seen[id(obj)]))
+                return
+            self.seen[id(obj)] = ("container", len(self.containers))
+            self.containers.append(obj)
+            if kind is list:
+                self.key.append((list, len(obj)))
+                for i, item in enumerate(obj):
+                    self.add(f"{name}[{i}]", item)
+            else:
+                self.key.append((dict, *((type(key), key) for key in obj)))
+                for key, item in obj.items():
+                    self.add(f"{name}[{key!r}]", item)
+        elif isinstance(obj, type) or type(obj).__module__ == "torch" and kind.__name__ in ("dtype", "device"):
+            self.key.append((kind, obj))
         else:
             torch = sys.modules.get("torch")
             if isinstance(obj, np.ndarray) or (torch is not None and isinstance(obj, torch.Tensor)):
                 raise _Unreadable(f"the argument {name} is a {kind.__name__} that is not read directly")
             self.key.append((kind, _ById(obj)))
+
+
+def _is_tuple(kind: type) -> bool:
+    return kind is tuple or issubclass(kind, tuple) and (hasattr(kind, "_fields") or (kind.__module__, kind.__name__) == ("torch", "Size"))
+
+
+def _is_plain_tuple(kind: type, obj: Any) -> bool:
+    """A tuple that is known whole at translation."""
+    return not hasattr(kind, "_fields") and all(type(item) in (int, float, bool, str, type(None)) for item in obj)
 
 
 class _ById:
@@ -136,6 +157,7 @@ class _Abstract:
         self.translator, self.fixed, self.dims = translator, fixed, dims
         self.seen: dict[int, Value] = {}
         self.names: list[str] = []
+        self.containers = 0
 
     def of(self, name: str, obj: Any) -> Value:
         """The value of an object."""
@@ -145,17 +167,32 @@ class _Abstract:
                 return Known(obj)
             return self._input(name, kind.__name__)
         if _attributes.is_tensor_object(obj) or isinstance(obj, np.generic):
+            self.translator.check_framework(obj)
             if id(obj) not in self.seen:
                 self.seen[id(obj)] = self._input(name, self._type(name, obj))
                 self.translator.classes[self.seen[id(obj)].anywhere] = kind  # type: ignore[attr-defined, index]
             return self.seen[id(obj)]
-        if kind is tuple or kind is list or hasattr(kind, "_fields") and isinstance(obj, tuple):
-            if kind is tuple and all(type(item) in (int, float, bool, str, type(None)) for item in obj):
+        if _is_tuple(kind):
+            if _is_plain_tuple(kind, obj):
                 return Known(obj)
             return TupleValue([self.of(f"{name}[{i}]", item) for i, item in enumerate(obj)], kind)
-        if kind is dict:
-            return ArgumentDict({key: self.of(f"{name}[{key!r}]", item) for key, item in obj.items()})
+        if kind is list or kind is dict:
+            if id(obj) not in self.seen:
+                self.seen[id(obj)] = self._container(name, obj)
+            return self.seen[id(obj)]
         return Known(obj)
+
+    def _container(self, name: str, obj: Any) -> Value:
+        origin = _origin(self.containers)
+        self.containers += 1
+        made: Any
+        if isinstance(obj, list):
+            made = self.seen[id(obj)] = ArgumentList([], origin)
+            made.items = tuple(self.of(f"{name}[{i}]", item) for i, item in enumerate(obj))
+        else:
+            made = self.seen[id(obj)] = ArgumentDict({}, origin)
+            made.items.update((key, self.of(f"{name}[{key!r}]", item)) for key, item in obj.items())
+        return made  # type: ignore[no-any-return]
 
     def _input(self, name: str, text: str) -> Dynamic:
         self.names.append(name)
@@ -169,6 +206,11 @@ class _Abstract:
         if len(given) != obj.ndim:
             raise ValueError(f"dims gives {name} {len(given)} sizes; it has {obj.ndim} axes")
         return f"{text.split('[')[0]}[{', '.join(_dim_text(dim) for dim in given)}]"
+
+
+def _origin(number: int) -> str:
+    """The name of a list or dict of the caller's."""
+    return f"container {number}"
 
 
 def _dim_text(dim: Any) -> str:
@@ -188,10 +230,14 @@ class Translation:
     def __init__(self, translator: Translator, function: str) -> None:
         self.translator = translator
         self.check = translator.guards.compile()
+        self.later: Callable[[], bool] | None = None
+        if translator.clobbers and (len(translator.later) or translator.later_inputs):
+            self.later = translator.later.compile()
+        self.is_watched = self.later is None  # has run without a change of what it reads behind calls of Python
         self.module = Module(translator.writer.builder.build())
         self.fetches = [fetch for _, fetch, _ in translator.live_inputs]
         self.expected = [_live_kind(obj) for obj, _, _ in translator.live_inputs]
-        self.input_names = [str(d.anywhere).removeprefix("input ") for d in translator.writer.inputs]
+        self.input_names: list[str] = [str(d.anywhere).removeprefix("input ") for d in translator.writer.inputs]
         is_numpy = translator.lowering.framework == "numpy"
         self.builders = [_results.builder(leaving.template, is_numpy) for leaving in translator.exits.values()]
         self.counts = [len(leaving.values) for leaving in translator.exits.values()]
@@ -200,34 +246,72 @@ class Translation:
         # What pure foreign calls give is not known before a run; such a run is interpreted, as the program changes after it.
         self.is_settled = not translator.learns
         for session in (default_session(), _interpreter()) if translator.writer.hooks else ():
-            for hook, call in translator.writer.hooks.items():
-                session.bind(hook, call)
+            for hook in translator.writer.hooks:
+                session.bind(hook, _Hook(translator, hook))
         self.function = function
 
     def live_objects(self) -> list[Any] | None:
-        """What the program reads of the world around it; None where that has another type than it had."""
-        objects = [fetch() for fetch in self.fetches]
+        """What the program reads of the world around it; None where that is gone or has another type than it had."""
+        try:
+            objects = [fetch() for fetch in self.fetches]
+        except Exception:  # deleted, or behind something of the user's that raises
+            return None
         for obj, expected in zip(objects, self.expected):
             if _live_kind(obj) != expected:
                 return None
         return objects
 
-    def run(self, leaves: list[Any], live: list[Any]) -> Any:
+    def holds(self, live: list[Any]) -> bool:
+        """Whether what the program reads behind calls of Python is what it was when the program began."""
+        assert self.later is not None
+        if not self.later():
+            return False
+        try:
+            return all(_is_same(self.fetches[number](), live[number]) for number in self.translator.later_inputs)
+        except Exception:
+            return False
+
+    def run(self, leaves: list[Any], live: list[Any], containers: list[Any]) -> Any:
         """Runs the program. Raises what Python would raise."""
         values = leaves + live
-        outer = _foreign.run.objects
+        outer = _foreign.run.objects, _foreign.run.holds
         objects: list[Any] = []
-        _foreign.run.objects = objects
+        _foreign.run.objects, _foreign.run.raised = objects, None
+        _foreign.run.holds = functools.partial(self.holds, live) if self.later is not None else None
         try:
             out = self.module(*values) if self.is_settled else _interpreter().run(self.module, *values)
+        except Interrupted:
+            if _foreign.run.raised is not None:
+                raise _foreign.run.raised from None
+            raise
         finally:
-            _foreign.run.objects = outer
+            _foreign.run.objects, _foreign.run.holds = outer
         if self.several:
             number, *given = out if isinstance(out, tuple) else (out,)
         else:
             number = 0
             given = list(out) if isinstance(out, tuple) and self.counts[0] != 1 else [out]
-        return self.builders[number](given, _Inputs(self.input_names, values), objects)  # type: ignore[arg-type]
+        if number < 0:
+            raise FlexorError("a call that raised when the function was translated has not raised")
+        return self.builders[number](given, _Inputs(self.input_names, values, containers), objects)  # type: ignore[arg-type]
+
+
+class _Hook:
+    """A hook of a session, which keeps hooks for ever: it does not keep what it calls."""
+
+    __slots__ = ("name", "translator")
+
+    def __init__(self, translator: Translator, name: str) -> None:
+        self.translator, self.name = weakref.ref(translator), name
+
+    def __call__(self, *natives: Any) -> Any:
+        translator = self.translator()
+        assert translator is not None  # the program that calls is running
+        return translator.writer.hooks[self.name](*natives)
+
+
+def _is_same(found: Any, expected: Any) -> bool:
+    return found is expected or (type(found) is type(expected) and type(found) in (bool, int, float) and repr(found) == repr(expected))
 
 
 @functools.cache
@@ -239,12 +323,14 @@ def _interpreter() -> Session:
 class _Inputs:
     """Inputs by name, looked up when a result needs one."""
 
-    __slots__ = ("names", "values")
+    __slots__ = ("containers", "names", "values")
 
-    def __init__(self, names: list[str], values: list[Any]) -> None:
-        self.names, self.values = names, values
+    def __init__(self, names: list[str], values: list[Any], containers: list[Any]) -> None:
+        self.names, self.values, self.containers = names, values, containers
 
     def __getitem__(self, name: str) -> Any:
+        if name.startswith("container "):
+            return self.containers[int(name.removeprefix("container "))]
         return self.values[self.names.index(name)]
 
 
@@ -262,6 +348,7 @@ class JitStats:
 
     calls: int = 0
     translations: int = 0
+    watched: int = 0  # calls that Python ran to see whether its calls change what the function reads
     fallbacks: dict[str, int] = dataclasses.field(default_factory=dict)  # reason -> calls that Python ran
     foreign_calls: list[tuple[str, int, str]] = dataclasses.field(default_factory=list)  # (file, line, what) per translation
 
@@ -301,6 +388,8 @@ class Jit:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self._stats.calls += 1
+        if self._code is not None and self._flexor_function.__code__ is not self._code:
+            self._forget()
         reason = _ambient_reason()
         if reason is not None:
             return self._python(reason, args, kwargs)
@@ -323,7 +412,7 @@ class Jit:
                 if translation.check():
                     live = translation.live_objects()
                     if live is not None:
-                        return self._run(key, translation, shape.leaves, live, args, kwargs)
+                        return self._run(key, translation, shape, live, args, kwargs)
         return self._first_call(key, shape, bound, args, kwargs)
 
     # --------------------------------------------------------------------------------------------------------- calls
@@ -335,15 +424,24 @@ class Jit:
         if not kwargs and len(args) == code.co_argcount and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
             if not code.co_kwonlyargcount:
                 return dict(zip(code.co_varnames, args))
-        bound = inspect.signature(self._flexor_function).bind(*args, **kwargs)
+        bound = _own_signature(self._flexor_function).bind(*args, **kwargs)
         bound.apply_defaults()
         return dict(bound.arguments)
 
-    def _run(self, key: Any, translation: Translation, leaves: list[Any], live: list[Any], args: Any, kwargs: Any) -> Any:
-        if _needs_gradient(leaves) or _needs_gradient(live):
+    def _forget(self) -> None:
+        """The function has got another code."""
+        with self._lock:
+            self._code = self._flexor_function.__code__
+            for held in (self._translations, self._knowledge, self._refused):
+                held.clear()
+
+    def _run(self, key: Any, translation: Translation, shape: _Shape, live: list[Any], args: Any, kwargs: Any) -> Any:
+        if _needs_gradient(shape.leaves) or _needs_gradient(live):
             return self._python("requires_grad in grad mode", args, kwargs)
+        if not translation.is_watched:
+            return self._watch(key, translation, live, args, kwargs)
         try:
-            result = translation.run(leaves, live)
+            result = translation.run(shape.leaves, live, shape.containers)
         except AssertionFailed as error:
             _, found, what = str(error).partition(ASSUMPTION)
             if not found or translation.has_effects:
@@ -355,9 +453,41 @@ class Jit:
             if translation.has_effects:  # Python cannot run the call from its beginning
                 raise NotSupported(f"{change} gave a value of another kind than on earlier calls; later calls expect any") from None
             return self._python(f"{change} gives values of several kinds", args, kwargs)
+        except _foreign.StateChanged as change:
+            self._refuse(key, translation, reason := f"{change} changes what the function reads behind it")
+            raise NotSupported(f"{reason}; later calls are Python's") from None
+        except FlexorError as error:
+            # What the engine refuses, Python may do (integers of any size), or refuse in its own way.
+            if translation.has_effects or self._fallback == "raise":
+                raise
+            result = self._flexor_function(*args, **kwargs)
+            reason = "the program refuses what Python does: " + str(error).splitlines()[0]
+            self._stats.fallbacks[reason] = self._stats.fallbacks.get(reason, 0) + 1
+            return result
         if not translation.is_settled:
             self._learn(key, translation)
         return result
+
+    def _watch(self, key: Any, translation: Translation, live: list[Any], args: Any, kwargs: Any) -> Any:
+        """Python runs the call, to see whether the calls in it change what the function reads behind them."""
+        result = self._flexor_function(*args, **kwargs)
+        self._stats.watched += 1
+        if translation.holds(live):
+            translation.is_watched = True
+        else:
+            self._refuse(key, translation, "a call changes what the function reads behind it")
+        return result
+
+    def _refuse(self, key: Any, translation: Translation, reason: str) -> None:
+        self._drop(key, translation)
+        with self._lock:
+            self._note_refusal(key, reason)
+
+    def _note_refusal(self, key: Any, reason: str) -> None:
+        if len(self._refused) >= MOST_REFUSALS:
+            self._refused.clear()
+        self._refused[key] = reason
+        self._knowledge.pop(key, None)
 
     def _learn(self, key: Any, translation: Translation) -> None:
         """Tensors that foreign calls gave make the code behind them native in the next translation."""
@@ -378,26 +508,25 @@ class Jit:
     def _first_call(self, key: Any, shape: _Shape, bound: dict[str, Any], args: Any, kwargs: Any) -> Any:
         with self._lock:
             refused = self._refused.get(key)
+            if refused is None and sum(map(len, self._translations.values())) >= MOST_TRANSLATIONS:
+                refused = f"more than {MOST_TRANSLATIONS} translations of one function"
             if refused is not None:
                 return self._python(refused, args, kwargs)
             try:
                 translation = self._translate(key, bound)
             except NotTranslated as error:
                 reason = error.reason + (f" (line {error.line})" if error.line is not None else "")
-                self._refused[key] = reason
+                self._note_refusal(key, reason)
                 return self._python(reason, args, kwargs)
             if tuple(_shape_of(self._fixed, bound).key) != key:  # an argument has become fixed: its value is in the key
                 shape = _shape_of(self._fixed, bound)
                 key = tuple(shape.key)
                 self._knowledge.setdefault(key, Knowledge(fixed=set(self._fixed)))
-            known = self._translations.setdefault(key, [])
-            known.insert(0, translation)
-            if sum(map(len, self._translations.values())) > MOST_TRANSLATIONS:
-                self._refused[key] = f"more than {MOST_TRANSLATIONS} translations of one function"
-                known.remove(translation)
+            self._translations.setdefault(key, []).insert(0, translation)
         live = translation.live_objects()
-        assert live is not None
-        return self._run(key, translation, shape.leaves, live, args, kwargs)
+        if live is None:
+            return self._python("an object that changes while it is read", args, kwargs)
+        return self._run(key, translation, shape, live, args, kwargs)
 
     def _translate(self, key: Any, bound: dict[str, Any]) -> Translation:
         knowledge = self._knowledge.setdefault(key, Knowledge(fixed=set(self._fixed)))
@@ -415,6 +544,9 @@ class Jit:
                 continue
             except FlexorError as error:
                 raise NotTranslated(f"the translation was refused: {error}") from error
+            except Exception as error:  # nothing has run yet: Python does what it can
+                _log.error("the translator failed on %s", self._name(), exc_info=True)
+                raise NotTranslated(f"a fault of the translator: {error!r}") from error
             self._stats.translations += 1
             self._stats.foreign_calls = translator.foreign_calls
             return Translation(translator, self._name())
@@ -432,12 +564,17 @@ class Jit:
             target = values.pop("target")
             positional = [v for name, v in values.items() if name.startswith("args[")]
             named = {name: v for name, v in values.items() if not name.startswith("args[")}
-            frame.locals = {"target": target, "args": TupleValue(positional), "kwargs": ArgumentDict(named)}
+            frame.locals = {"target": target, "args": TupleValue(positional), "kwargs": DictValue(named)}
         else:
             function = self._flexor_function
             translator.guards.attribute(function, "__code__", self._code)
             frame = Frame(self._code, function.__globals__, 0)
             frame.locals = dict(values)
+            if self._code.co_flags & inspect.CO_VARKEYWORDS:  # a dict that is new for every call
+                rest = self._code.co_argcount + self._code.co_kwonlyargcount + bool(self._code.co_flags & inspect.CO_VARARGS)
+                given = values[self._code.co_varnames[rest]]
+                assert isinstance(given, DictValue)
+                frame.locals[self._code.co_varnames[rest]] = DictValue(given.items)
             cells = function.__closure__ or ()
             frame.locals.update(zip(self._code.co_freevars, (Known(cell) for cell in cells)))
         translator.run(frame)
@@ -480,6 +617,13 @@ class Jit:
         if not found:
             raise NotSupported(f"{self._name()} was not compiled: {', '.join(self._stats.fallbacks)}")
         return found[0].module
+
+
+def _own_signature(function: Any) -> inspect.Signature:
+    """The signature of a function's code, not the one that it shows for what it wraps."""
+    bare = types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    bare.__kwdefaults__ = function.__kwdefaults__
+    return inspect.signature(bare)
 
 
 def _shape_of(fixed: frozenset[str], bound: dict[str, Any]) -> _Shape:

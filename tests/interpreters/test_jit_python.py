@@ -1,6 +1,12 @@
 """flexor.jit beside the interpreter, on functions of plain Python and of NumPy arrays."""
 
+import collections
 import copy
+import dataclasses
+import enum
+import functools
+import gc
+import weakref
 
 import cases
 import numpy as np
@@ -27,8 +33,8 @@ def same(a, b):
     if isinstance(a, (tuple, list)):
         return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, dict):
-        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
-    return repr(a) == repr(b)
+        return type(a) is type(b) and repr(list(a)) == repr(list(b)) and all(same(a[key], b[key]) for key in a)
+    return type(a) is type(b) and repr(a) == repr(b)
 
 
 def agree(jitted, function, arguments):
@@ -240,3 +246,555 @@ def test_signature_name_and_text_stay():
     assert same(f(X, scale=3), X * 3) and same(f(x=X), X)
     with pytest.raises(TypeError, match="unexpected keyword"):
         f(X, size=2)
+
+
+# ------------------------------------------------------------------------------------------------------------------ worlds
+#
+# A world makes functions with `jit`, calls them and changes what lies around them in between; it gives everything that it has seen.
+
+
+def tried(function, *arguments):
+    kind, result = outcome(function, arguments)
+    return kind, result.__name__ if kind == "raised" else result
+
+
+def lists_and_dicts_of_the_caller(jit):
+    @jit
+    def grows(items, x):
+        items += [x]
+        return len(items)
+
+    @jit
+    def drops(items):
+        del items["a"]
+        return len(items)
+
+    @jit
+    def given(items, table):
+        return items, {"table": table, "items": [items]}
+
+    @jit
+    def are_one(a, b):
+        return a is b
+
+    @jit
+    def options(**others):
+        others["z"] = 1
+        return others.pop("a"), others
+
+    items, table, seen = [1], {"b": 2}, []
+    for _ in range(3):
+        table["a"] = X
+        first, rest = given(items, table)
+        seen += [first is items, rest["table"] is table, rest["items"][0] is items, grows(items, 2), drops(table)]
+        seen += [are_one(items, items), are_one(items, [*items]), options(a=1, b=2)]
+    return seen, items, table
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Grade(enum.IntEnum):
+    FIRST = 1
+
+
+class Name(str, enum.Enum):
+    A = "a"
+
+
+def keys_that_are_equal_but_not_alike(jit):
+    @jit
+    def keys(table):
+        return list(table)
+
+    @jit
+    def given(value):
+        return repr(value), value
+
+    tables = [keys({1: X}), keys({True: X}), keys({1.0: X})]
+    return tables, [given(v) for v in (Level.LOW, Grade.FIRST, 1, "a", Name.A, (0.0,), (-0.0,), (1,), (True,))]
+
+
+def identity_of_truth_values(jit):
+    @jit
+    def tells(flag, x):
+        return "yes" if flag is True else "no" if flag is False else "other", (x.sum() > 0) is True, bool(x.sum() > 0) is not False
+
+    return [tells(flag, x) for flag in (True, False, 1, None, True) for x in (X * 0 + 1, X * 0 - 1)]
+
+
+def signs_and_kinds_of_numbers(jit):
+    @jit
+    def f(a):
+        return +a, abs(a), -a
+
+    @jit
+    def copies(x):
+        y = +x
+        y += 1
+        return y
+
+    x = np.zeros(3)
+    return [f(a) for a in (True, False, -0.0, 0.0, -2.5, float("nan"), -3)], copies(x), x, tried(copies, np.array([True]))
+
+
+def sequences_compared(jit):
+    @jit
+    def f(x, n):
+        return x.shape == [4, 5], x.shape == (4, 5), (n, 1) == [n, 1], [n] == [n], (n,) in [(n,)], [n] != (n,)
+
+    return f(X, 3), f(X, float("nan")), f(X[:2], 3)
+
+
+def integers_of_any_size(jit):
+    @jit
+    def f(a, b):
+        return a * b, a + b, a - b, -a
+
+    @jit
+    def shifted(n):
+        return 1 << n, ~n
+
+    numbers = (2**62, -(2**63), 2**63 - 1, 3, 2**70)
+    return [f(a, b) for a in numbers for b in numbers], [shifted(n) for n in (3, 62, 63, 100)]
+
+
+ZERO = 0.0
+TABLE = {"a": 1, "b": 2}
+ARRAYS = [np.ones(5, np.float32)]
+
+
+def what_guards_have_to_tell(jit):
+    global ZERO
+
+    @jit
+    def zero():
+        return ZERO
+
+    @jit
+    def table():
+        return list(TABLE), list(TABLE.values()), [pair for pair in TABLE.items()]
+
+    @jit
+    def array(x):
+        return x + ARRAYS[0]
+
+    seen = [zero(), table(), array(X)]
+    ZERO = -0.0
+    TABLE["a"] = TABLE.pop("a")
+    ARRAYS.clear()
+    seen += [zero(), table(), tried(array, X)]
+    TABLE["c"] = TABLE.pop("b")
+    ARRAYS.append(2.0)
+    seen += [table(), array(X)]
+    ZERO = 0.0
+    TABLE.clear()
+    TABLE.update(a=1, b=2)
+    ARRAYS[0] = np.ones(5, np.float32)
+    return seen
+
+
+class Holder:
+    pass
+
+
+def attributes_that_come_and_go(jit):
+    holder = Holder()
+
+    @jit
+    def read(x):
+        return x + holder.w
+
+    @jit
+    def asks(x):
+        return hasattr(holder, "w"), getattr(holder, "w", None)
+
+    @jit
+    def sets(x):
+        holder.w = x
+        return hasattr(holder, "w"), holder.w
+
+    seen = [tried(read, X), asks(X)]
+    holder.w = X
+    seen += [read(X), asks(X)]
+    del holder.w
+    seen += [tried(read, X), asks(X)]
+    holder.w = 3
+    seen += [read(X), asks(X), sets(X), sets(X + 1), holder.w]
+    del holder.w
+    return seen, sets(X), holder.w
+
+
+def defaults_that_change(jit):
+    def helper(x, a=1, *, b=2):
+        return x * a + b
+
+    def base(x, a=3):
+        return x * a
+
+    f, g = jit(lambda x: helper(x)), jit(base)
+    seen = [f(X), g(X)]
+    helper.__defaults__, base.__defaults__ = (5,), (7,)
+    seen += [f(X), g(X)]
+    helper.__kwdefaults__["b"] = 11
+    seen += [f(X)]
+    helper.__kwdefaults__ = {"b": 13}
+    seen += [f(X)]
+    base.__code__ = (lambda x, a=0: x - a).__code__
+    return [*seen, g(X)]
+
+
+def containers_that_the_function_writes(jit):
+    table, items, log, members = {"a": 1}, [1, X], [], set()
+
+    @jit
+    def writes(x):
+        table["a"] = x.sum()
+        items[-2] = x * 2
+        return table["a"] + 1, items[0]
+
+    @jit
+    def counts(x):
+        log.append(1)
+        return len(log), log[-1]
+
+    @jit
+    def pops(x):
+        log.append(2)
+        return log.pop()
+
+    @jit
+    def adds(x, n):
+        members.add(n)
+        return len(members), n in members
+
+    @jit
+    def new(x, n):
+        table[n] = n
+        return table[n], n in table
+
+    seen = [f(X + k) for k in range(3) for f in (writes, counts, pops)]
+    return seen, [adds(X, n) for n in (1, 2, 2)], [new(X, n) for n in ("p", "q", "p")], table, items, log, members
+
+
+NUMBER = 0
+
+
+def calls_that_change_what_is_read_behind_them(jit):
+    global NUMBER
+    holder = Holder()
+    holder.v, holder.w = 1, X
+
+    @flexor.disable
+    def bump():
+        global NUMBER
+        NUMBER += 1
+        holder.v += 1
+        holder.w = holder.w + 1
+
+    @jit
+    def number(x):
+        bump()
+        return x * NUMBER
+
+    @jit
+    def attribute(x):
+        before = holder.v
+        bump()
+        return before, holder.v
+
+    @jit
+    def array(x):
+        bump()
+        return x + holder.w
+
+    seen = [f(X) for _ in range(4) for f in (number, attribute, array)]
+    NUMBER = 0
+    return seen
+
+
+def keys_that_are_missing(jit):
+    counts, made = collections.Counter(), collections.defaultdict(lambda: 7)
+
+    @jit
+    def f(x):
+        return x * counts["z"], made["q"]
+
+    seen = [f(X), f(X), dict(made)]
+    counts["z"] = 3
+    return [*seen, f(X)]
+
+
+def iterators_of_somebody_else(jit):
+    @jit
+    def two(it):
+        return next(it), next(it)
+
+    @jit
+    def every(it):
+        return list(it)
+
+    shared = iter([1, 2, 3, 4, 5])
+    return two(shared), two(shared), tried(two, shared), every(k * 2 for k in range(3)), every(map(abs, [-1, 2])), two(iter("ab"))
+
+
+def lists_and_dicts_that_change_under_an_iterator(jit):
+    @jit
+    def grows(x):
+        items, seen = [1, 2, 3], []
+        for item in items:
+            seen.append(item)
+            if len(items) < 6:
+                items.append(item * 10)
+        return seen
+
+    @jit
+    def widens(x):
+        table = {"a": 1}
+        for key in table:
+            table[key + "b"] = 2
+        return table
+
+    @jit
+    def views(x):
+        table = {"a": 1}
+        keys, values, items = table.keys(), table.values(), table.items()
+        table["b"] = 2
+        return list(keys), list(values), list(items), len(keys), "b" in keys, isinstance(keys, tuple), type(values).__name__
+
+    @jit
+    def zipped(x):
+        numbers = iter([1, 2, 3, 4])
+        pairs = list(zip(numbers, "ab"))
+        return pairs, list(numbers)
+
+    return grows(X), tried(widens, X), views(X), zipped(X)
+
+
+@dataclasses.dataclass
+class Plain:
+    a: object
+
+
+@dataclasses.dataclass(frozen=True)
+class Fixed:
+    a: object
+    b: int = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Scaled(Fixed):
+    def __post_init__(self):
+        object.__setattr__(self, "a", self.a * 10)
+
+
+@dataclasses.dataclass
+class Falsy:
+    a: object
+
+    def __bool__(self):
+        return False
+
+
+@dataclasses.dataclass
+class Doubling:
+    a: object
+
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, value * 2)
+
+
+class Pair(collections.namedtuple("Pair", "x y")):
+    __slots__ = ()
+
+    def __new__(cls, x):
+        return super().__new__(cls, x, x * 2)
+
+    @property
+    def flag(self):
+        return False
+
+
+Point = collections.namedtuple("Point", "a b", defaults=[3])
+
+
+def instances_with_rules_of_their_own(jit):
+    @jit
+    def frozen(x):
+        fixed = Fixed(x)
+        fixed.a = 1
+        return fixed.a
+
+    @jit
+    def scaled(x):
+        return Scaled(x).a
+
+    @jit
+    def falsy(x):
+        return 1 if Falsy(x) else 2
+
+    @jit
+    def doubled(x):
+        value = Doubling(x)
+        value.a = x + 1
+        return value.a
+
+    @jit
+    def pair(x):
+        made = Pair(x)
+        return made.y, 1 if made.flag else 2
+
+    @jit
+    def wrong(x, n):
+        return Point() if n == "none" else Point(1, zz=2) if n == "name" else Fixed(c=1) if n == "field" else Fixed(1, 2, 3)
+
+    @jit
+    def plain(x):
+        return Plain(x).a
+
+    seen = [tried(frozen, X), scaled(X), falsy(X), doubled(X), pair(X), plain(X)]
+    seen += [tried(wrong, X, n) for n in ("none", "name", "field", "many")]
+    own = Plain.__init__
+
+    def other(self, a):
+        self.a = a * 100
+
+    Plain.__init__ = other
+    seen.append(plain(X))
+    Plain.__init__ = own
+    return seen
+
+
+def functions_under_other_functions(jit):
+    def doubled(function):
+        @functools.wraps(function)
+        def wrapper(*arguments, **keywords):
+            return function(*arguments, **keywords) * 2
+
+        return wrapper
+
+    @jit
+    @doubled
+    def f(x, k=1):
+        return x + k
+
+    class Scale:
+        factor = 2
+
+        @jit
+        def times(self, x):
+            return x * self.factor
+
+        @staticmethod
+        @jit
+        def plus(x):
+            return x + 1
+
+        @classmethod
+        @jit
+        def of_class(cls, x):
+            return x * cls.factor
+
+        @jit
+        def __call__(self, x):
+            return self.times(x) + self.plus(x) + self.of_class(x)
+
+    scale = Scale()
+    seen = [f(X), f(X, k=3), f(X, 2), scale(X)]
+    Scale.factor = 5
+    return [*seen, scale(X), scale.times(X), Scale.of_class(X)]
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        lists_and_dicts_of_the_caller,
+        keys_that_are_equal_but_not_alike,
+        identity_of_truth_values,
+        signs_and_kinds_of_numbers,
+        sequences_compared,
+        integers_of_any_size,
+        what_guards_have_to_tell,
+        attributes_that_come_and_go,
+        defaults_that_change,
+        containers_that_the_function_writes,
+        calls_that_change_what_is_read_behind_them,
+        keys_that_are_missing,
+        iterators_of_somebody_else,
+        lists_and_dicts_that_change_under_an_iterator,
+        instances_with_rules_of_their_own,
+        functions_under_other_functions,
+    ],
+)
+def test_worlds(world):
+    want = world(lambda function: function)
+    assert same(want, world(functools.partial(flexor.jit, fallback="silent")))
+
+
+def test_a_call_is_watched_before_what_lies_behind_it_is_trusted():
+    holder = Holder()
+    holder.v, changes = 1, []
+
+    @flexor.disable
+    def outside():
+        holder.v += len(changes)
+
+    @flexor.jit(fallback="silent")
+    def f(x):
+        outside()
+        return x * holder.v
+
+    assert [f(2), f(3)] == [2, 3]
+    assert f.stats()["watched"] == 1 and not f.stats()["fallbacks"]
+    changes.append(1)
+    with pytest.raises(flexor.NotSupported, match="changes what the function reads behind it"):
+        f(2)
+    assert f(2) == 6
+
+
+def test_a_fault_of_the_translator_leaves_the_call_to_python(monkeypatch):
+    from flexor.frontend.cpython import evaluate
+
+    def broken(*_arguments):
+        raise AssertionError("broken")
+
+    monkeypatch.setattr(evaluate, "compare", broken)
+    f = flexor.jit(lambda x: x if x.sum() > 0 else -x, fallback="silent")
+    assert same(f(X), X if X.sum() > 0 else -X)
+    assert "a fault of the translator" in next(iter(f.stats()["fallbacks"]))
+
+
+def test_what_is_dropped_is_freed():
+    def made():
+        held = np.zeros(1000)
+
+        @flexor.disable
+        def outside(x):
+            return x + held[0]
+
+        @flexor.jit
+        def f(x):
+            return outside(x)
+
+        f(X)
+
+        f(X)
+        return weakref.ref(held)
+
+    left = [made() for _ in range(5)]
+    gc.collect()
+    assert [reference() for reference in left] == [None] * 5
+
+
+def test_what_differs_every_time_does_not_pile_up():
+    f = flexor.jit(lambda holder, x: x * holder.v, fallback="silent")
+    left = []
+    for k in range(100):
+        holder = Holder()
+        holder.v = k
+        left.append(weakref.ref(holder))
+        assert same(f(holder, X), X * k)
+    del holder
+    gc.collect()
+    assert sum(reference() is not None for reference in left) == f.stats()["translations"] < 100

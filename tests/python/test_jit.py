@@ -1,8 +1,12 @@
 """flexor.jit beside torch: functions, layers, loops, state around the function."""
 
+import collections
 import copy
+import dataclasses
+import functools
 import threading
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is the oracle")
@@ -25,7 +29,7 @@ def same(a, b):
         return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, dict):
         return type(a) is type(b) and list(a) == list(b) and all(same(a[key], b[key]) for key in a)
-    return repr(a) == repr(b)
+    return type(a) is type(b) and repr(a) == repr(b)
 
 
 def agree(jitted, function, arguments, rounds=3):
@@ -375,3 +379,156 @@ def test_explain_shows_program_and_foreign_calls():
 
     text = flexor.jit(f).explain(X)
     assert "foreign print" in text and "kernel main:" in text and "add_relu_reduce_sum" in text
+
+
+# ------------------------------------------------------------------------------------------------------------------ worlds
+#
+# A world makes functions or modules with `jit`, calls them and changes what lies around them; it gives everything that it has seen.
+
+
+class Running(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(5))
+        self.register_buffer("count", torch.zeros(()))
+        self.calls, self.last = 0, None
+
+    def forward(self, x):
+        self.mean = self.mean * 0.5 + x.mean(0)
+        self.count += 1
+        self.calls += 1
+        if self.last is None:
+            self.last = x.sum()
+        return self.mean, self.count.clone(), self.calls, self.last
+
+
+def buffers_written(jit):
+    module = jit(Running())
+    return [(*module(X + k), module.mean, module.count.clone()) for k in range(4)]
+
+
+def random_numbers(jit):
+    @jit
+    def f(x):
+        return torch.rand(3), torch.randint(0, 9, (3,)), torch.randperm(5), torch.randn_like(x), x.new_empty(2).normal_(), x + torch.rand(5)
+
+    layers = jit(torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.Dropout(0.5), torch.nn.BatchNorm1d(4)))
+    torch.manual_seed(3)
+    for parameter in layers.parameters():
+        parameter.data.normal_()
+    return [f(X) for _ in range(4)], [layers(X) for _ in range(3)], layers[2].running_mean, torch.rand(1)
+
+
+def constants_written(jit):
+    @jit
+    def f(x):
+        steps, weights, unit = torch.linspace(0, 1, 5), torch.tensor([1.0, 2.0]), torch.eye(5)
+        steps += 1
+        weights.add_(x.sum())
+        unit[0] = 5
+        return steps, weights, x @ unit
+
+    return [f(X) for _ in range(3)]
+
+
+def exceptions_behind_a_write(jit):
+    class TooMuch(Exception):
+        pass
+
+    @jit
+    def f(x):
+        x += 1
+        if x.sum() > 20:
+            raise TooMuch("sum", x.sum().item())
+        return x
+
+    x, seen = torch.ones(5), []
+    for _ in range(5):
+        kind, result = outcome(f, (x,))
+        seen.append((kind, type(result).__name__ if kind == "returned" else result.__name__, x.clone()))
+    return seen
+
+
+def two_frameworks(jit):
+    @jit
+    def f(a, b):
+        return a + 1, b * 2
+
+    @jit
+    def leaves(x):
+        return x.numpy() * 2
+
+    return f(X, np.ones(2)), f(np.ones(2), X), f(X, np.float32(2)), [leaves(X) for _ in range(3)]
+
+
+@dataclasses.dataclass
+class Output(collections.OrderedDict):
+    a: object = None
+    b: object = None
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            if getattr(self, field.name) is not None:
+                self[field.name] = getattr(self, field.name)
+
+    def to_tuple(self):
+        return tuple(self.values())
+
+
+@dataclasses.dataclass
+class Empty(dict):
+    a: int = 0
+
+
+def outputs_of_models(jit):
+    @jit
+    def f(x, both):
+        out = Output(a=x, b=x + 1 if both else None)
+        return out, out.b is None, 1 if out.b is not None else 2, len(out), out["a"]
+
+    @jit
+    def empty(x):
+        return Empty(a=3), len(Empty(a=3))
+
+    return [f(X, both) for both in (True, False, True)], empty(X)
+
+
+class Twice(torch.nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def __call__(self, x):
+        return super().__call__(x) * 2
+
+    def forward(self, x):
+        return self.inner(x) + 1
+
+
+def modules_in_modules(jit):
+    linear = torch.nn.Linear(5, 5)
+    linear.weight.data.fill_(0.25)
+    linear.bias.data.fill_(0.5)
+    module = jit(Twice(jit(linear)))
+    seen = [module(X), module.inner(X)]
+    linear.weight.data.mul_(2)
+    return [*seen, module(X)]
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        buffers_written,
+        random_numbers,
+        constants_written,
+        exceptions_behind_a_write,
+        two_frameworks,
+        outputs_of_models,
+        modules_in_modules,
+    ],
+)
+def test_worlds(world):
+    torch.manual_seed(1)
+    want = world(lambda target: target)
+    torch.manual_seed(1)
+    assert same(want, world(functools.partial(flexor.jit, fallback="silent")))

@@ -7,6 +7,7 @@ so are attributes that the function itself writes.
 from __future__ import annotations
 
 import builtins
+import collections
 import importlib.util
 import sys
 import types
@@ -16,6 +17,7 @@ import numpy as np
 
 from flexor.frontend.cpython import calls, evaluate
 from flexor.frontend.cpython.decode import NotTranslated, Restart
+from flexor.frontend.cpython.guards import MISSING
 from flexor.frontend.cpython.values import (
     CellValue,
     DictValue,
@@ -64,10 +66,7 @@ def read(t: Translator, holder: Any, key: str, obj: Any) -> Value:
 
 def load_global(t: Translator, globals_: dict[str, Any], name: str) -> Value:
     """A global of the function, or a builtin."""
-    written = t.state.written.get((id(globals_), name))
-    if written is not None:
-        return written
-    if name in globals_:
+    if name in globals_ or (id(globals_), name) in t.state.written:
         return item(t, globals_, name)
     t.guards.absent(globals_, name)
     place = vars(builtins)
@@ -83,6 +82,9 @@ def load_global(t: Translator, globals_: dict[str, Any], name: str) -> Value:
 
 def item(t: Translator, holder: dict[Any, Any], name: Any) -> Value:
     """holder[name], of globals, an instance's attributes or any dict."""
+    written = _written(t, holder, name)
+    if written is not None:
+        return written
     obj = holder[name]
     if (id(holder), name) in t.knowledge.live and type(obj) in (bool, int, float):
         return t.live((id(holder), name), type(obj).__name__, lambda: holder[name], obj)
@@ -106,6 +108,31 @@ def _write(t: Translator, key: tuple[int, str], what: str, put: Any, value: Valu
         raise Restart
     t.foreign(what, put, [value], result="none", is_pure=False)
     t.state.written[key] = value
+
+
+CHANGEABLE = (list, dict, set, bytearray, collections.deque)
+CONTENTS: Any = type("Contents", (), {"__repr__": lambda self: "contents", "__slots__": ()})()
+
+
+def mark_changed(t: Translator, holder: Any) -> None:
+    """A list, dict or set of somebody else's is changed by a call of the run: what it holds is not known from here on."""
+    t.state.written[id(holder), CONTENTS] = Known(None)
+
+
+def _written(t: Translator, holder: Any, key: Any) -> Value | None:
+    """What the function has put there, if it has."""
+    if (id(holder), CONTENTS) in t.state.written:
+        raise NotTranslated(f"a {type(holder).__name__} read after it has been changed", t.state.top.line)
+    try:
+        return t.state.written.get((id(holder), key))
+    except TypeError:  # no key
+        return None
+
+
+def _whole(t: Translator, holder: Any) -> None:
+    """Refuses to look at all of a container that the function has written to."""
+    if any(number == id(holder) for number, _ in t.state.written):
+        raise NotTranslated(f"a {type(holder).__name__} read after it has been changed", t.state.top.line)
 
 
 def cell_content(t: Translator, cell: types.CellType) -> Value:
@@ -158,29 +185,39 @@ def elements(t: Translator, sequence: Any) -> list[Value]:
     """The elements of a list or tuple."""
     if isinstance(sequence, tuple):
         return [t.known(item) for item in sequence]
+    _whole(t, sequence)
     t.guards.length(sequence, len(sequence))
     return [element(t, sequence, i) for i in range(len(sequence))]
 
 
 def element(t: Translator, sequence: list[Any], index: int) -> Value:
     """One element of a list."""
+    index %= len(sequence)
+    written = _written(t, sequence, index)
+    if written is not None:
+        return written
     obj = sequence[index]
     if is_tensor_object(obj):
         return t.live((id(sequence), index), type_text(obj, with_sizes=True), lambda: sequence[index], obj)
-    t.guards.element(sequence, index % len(sequence), obj)
+    if (id(sequence), index) in t.knowledge.live and type(obj) in (bool, int, float):
+        return t.live((id(sequence), index), type(obj).__name__, lambda: sequence[index], obj)
+    t.guards.element(sequence, index, obj)
     return t.known(obj)
 
 
 def items(t: Translator, mapping: dict[Any, Any]) -> dict[Any, Value]:
     """The items of a dict."""
-    t.guards.length(mapping, len(mapping))
+    _whole(t, mapping)
+    t.guards.keys(mapping)
     return {key: item(t, mapping, key) for key in mapping}
 
 
 def contains(t: Translator, mapping: dict[Any, Any], key: Any) -> bool:
     """Whether a dict has a key."""
+    if _written(t, mapping, key) is not None:
+        return True
     if key in mapping:
-        t.guards.item(mapping, key, mapping[key])
+        item(t, mapping, key)
         return True
     t.guards.absent(mapping, key)
     return False
@@ -196,8 +233,8 @@ def iterated(t: Translator, obj: Any) -> list[Value] | None:
     if isinstance(obj, (list, tuple)):
         return elements(t, obj)
     if isinstance(obj, (dict, types.MappingProxyType)):
-        if isinstance(obj, dict):
-            t.guards.length(obj, len(obj))
+        _whole(t, obj)
+        t.guards.keys(obj)
         return [Known(key) for key in obj]
     if torch is not None and isinstance(obj, (torch.nn.ModuleList, torch.nn.Sequential)):
         return _children(t, obj)
@@ -218,6 +255,7 @@ def load_parameter(t: Translator, module: Any, name: str) -> Value:
 def length(t: Translator, obj: Any) -> int:
     """len(obj) of something known."""
     torch = sys.modules.get("torch")
+    _whole(t, obj)
     if isinstance(obj, (list, dict)):
         t.guards.length(obj, len(obj))
     elif torch is not None and isinstance(obj, (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ModuleDict)):
@@ -242,21 +280,57 @@ def load(t: Translator, value: Value, name: str) -> Value | None:
         cls, self = value.items
         return load_super(t, cls, self, name)
     if isinstance(value, TupleValue):
-        fields: tuple[str, ...] = getattr(value.cls, "_fields", ()) or getattr(value.cls, "__match_args__", ())
-        if name in fields:
-            return value.items[fields.index(name)]
-        return MethodValue(value, name)
+        return _of_tuple(t, value, name)
     if isinstance(value, InstanceValue):
         return _of_instance(t, value, name)
     if isinstance(value, (ListValue, RunList, SetValue, DictValue)):
-        if isinstance(value, DictValue) and value.cls is not dict and name in value.items:
-            return value.items[name]  # mappings whose keys are attributes too
+        if isinstance(value, DictValue) and value.cls is not dict:
+            return _of_output(t, value, name)
         return MethodValue(value, name)
     if isinstance(value, SliceValue) and name in ("start", "stop", "step"):
         return getattr(value, name)  # type: ignore[no-any-return]
     if isinstance(value, FunctionValue) and name in ("__name__", "__qualname__"):
         return Known(value.code.co_name)
     raise NotTranslated(f"the attribute {name} of a {type(value).__name__}", t.state.top.line)
+
+
+def _of_tuple(t: Translator, value: TupleValue, name: str) -> Value | None:
+    fields: tuple[str, ...] = getattr(value.cls, "_fields", ()) or getattr(value.cls, "__match_args__", ())
+    if name in fields:
+        return value.items[fields.index(name)]
+    raw = _raw(value.cls, name)
+    if raw is _ABSENT or isinstance(raw, (types.MethodDescriptorType, types.WrapperDescriptorType, types.BuiltinFunctionType)):
+        if not hasattr(value.cls, name):
+            raise NotTranslated(f"the attribute {name} of a {value.cls.__name__}", t.state.top.line)
+        return MethodValue(value, name)
+    t.guards.class_attribute(value.cls, name, raw)
+    return _bound(t, value, value.cls, raw, name)
+
+
+def _of_output(t: Translator, value: DictValue, name: str) -> Value:
+    if name in value.items:
+        return value.items[name]  # mappings whose keys are attributes too
+    raw = _raw(value.cls, name)
+    if raw is None:
+        return Known(None)  # a field that is not there
+    if callable(raw):
+        return MethodValue(value, name)
+    raise NotTranslated(f"the attribute {name} of a {value.cls.__name__}", t.state.top.line)
+
+
+def _bound(t: Translator, value: Value, cls: type, raw: Any, name: str) -> Value | None:
+    """What a class's attribute gives when it is read of an instance that the program made."""
+    if isinstance(raw, types.FunctionType):
+        return MethodValue(value, Known(raw))
+    if isinstance(raw, property) and raw.fget is not None:
+        return calls.call(t, Known(raw.fget), [value], {})
+    if isinstance(raw, staticmethod):
+        return Known(raw.__func__)
+    if isinstance(raw, classmethod):
+        return MethodValue(Known(cls), Known(raw.__func__))
+    if raw is _ABSENT or hasattr(type(raw), "__get__"):
+        raise NotTranslated(f"the attribute {name} of a {cls.__name__}", t.state.top.line)
+    return t.known(raw)
 
 
 def _of_tensor(t: Translator, value: Dynamic, name: str) -> Value:
@@ -307,30 +381,19 @@ _ABSENT: Any = object()
 
 
 def _of_instance(t: Translator, value: InstanceValue, name: str) -> Value | None:
+    if _raw(value.cls, "__getattribute__") is not object.__getattribute__:
+        raise NotTranslated(f"the attribute {name} of a {value.cls.__name__}", t.state.top.line)
     if name in value.fields:
         return value.fields[name]
     raw = _raw(value.cls, name)
     t.guards.class_attribute(value.cls, name, raw)
-    if isinstance(raw, types.FunctionType):
-        return MethodValue(value, Known(raw))
-    if isinstance(raw, property) and raw.fget is not None:
-        return calls.call(t, Known(raw.fget), [value], {})
-    if isinstance(raw, staticmethod):
-        return Known(raw.__func__)
-    if isinstance(raw, classmethod):
-        return MethodValue(Known(value.cls), Known(raw.__func__))
-    if raw is _ABSENT:
-        raise NotTranslated(f"the attribute {name} of a {value.cls.__name__}", t.state.top.line)
-    return Known(raw)
+    return _bound(t, value, value.cls, raw, name)
 
 
 def _of_object(t: Translator, obj: Any, name: str) -> Value | None:
     if isinstance(obj, types.ModuleType):
         place = vars(obj)
-        written = t.state.written.get((id(place), name))
-        if written is not None:
-            return written
-        if name in place:
+        if name in place or (id(place), name) in t.state.written:
             return item(t, place, name)
         return _opaque(t, obj, name)
     if isinstance(obj, type):
@@ -352,6 +415,10 @@ def _of_plain_instance(t: Translator, obj: Any, name: str) -> Value | None:
     cls = type(obj)
     raw = _raw(cls, name)
     place = getattr(obj, "__dict__", None)
+    looks_up = _raw(cls, "__getattribute__")
+    if looks_up is not object.__getattribute__ and isinstance(looks_up, types.FunctionType):
+        t.guards.class_attribute(cls, "__getattribute__", looks_up)
+        return calls.call(t, Known(looks_up), [Known(obj), Known(name)], {})
     if isinstance(raw, property):
         t.guards.class_attribute(cls, name, raw)
         assert raw.fget is not None
@@ -359,10 +426,7 @@ def _of_plain_instance(t: Translator, obj: Any, name: str) -> Value | None:
             return calls.call(t, Known(raw.fget), [Known(obj)], {})
         return _opaque(t, obj, name)
     if isinstance(place, dict):
-        written = t.state.written.get((id(place), name))
-        if written is not None:
-            return written
-        if name in place:
+        if name in place or (id(place), name) in t.state.written:
             return item(t, place, name)
     if raw is not _ABSENT:
         if isinstance(place, dict):
@@ -386,6 +450,14 @@ def _of_plain_instance(t: Translator, obj: Any, name: str) -> Value | None:
             if name in held:
                 return item(t, held, name)
             t.guards.absent(held, name)
+        return _opaque(t, obj, name)
+    otherwise = _raw(cls, "__getattr__")
+    if isinstance(otherwise, types.FunctionType):
+        t.guards.class_attribute(cls, "__getattr__", otherwise)
+        t.guards.class_attribute(cls, name, _ABSENT)
+        if isinstance(place, dict):
+            t.guards.absent(place, name)
+        return calls.call(t, Known(otherwise), [Known(obj), Known(name)], {})
     return _opaque(t, obj, name)
 
 
@@ -394,6 +466,7 @@ def _opaque(t: Translator, obj: Any, name: str) -> Value:
     try:
         found = getattr(obj, name)
     except AttributeError:
+        t.guards.attribute(obj, name, MISSING)
         evaluate.raises(t, "." + name, lambda: getattr(obj, name), [])
     if is_tensor_object(found):
         return t.live((id(obj), name), type_text(found, with_sizes=True), lambda: getattr(obj, name), found)
@@ -431,6 +504,7 @@ def load_super(t: Translator, cls: Value, self: Value, name: str) -> Value | Non
 def store(t: Translator, obj: Value, name: str, value: Value) -> None:
     """obj.name = value."""
     if isinstance(obj, InstanceValue):
+        _refuse_setters(t, obj.cls, name)
         obj.fields[name] = value
         return
     if isinstance(obj, CellValue) or not isinstance(obj, Known):
@@ -440,8 +514,10 @@ def store(t: Translator, obj: Value, name: str, value: Value) -> None:
         raise NotTranslated(f"{name} of a {type(obj).__name__} written", t.state.top.line)
     target = obj.object
     place = getattr(target, "__dict__", None)
-    if not isinstance(place, dict) or isinstance(_raw(type(target), name), property):
+    if not isinstance(place, dict):
         raise NotTranslated(f"the attribute {name} of a {type(target).__name__} written", t.state.top.line)
+    if not isinstance(target, types.ModuleType):
+        _refuse_setters(t, type(target), name)
 
     def put(new: Any) -> None:
         setattr(target, name, new)
@@ -453,10 +529,31 @@ def store(t: Translator, obj: Value, name: str, value: Value) -> None:
     _write(t, (id(holder), name), f"set .{name}", put, value)
 
 
+def _refuse_setters(t: Translator, cls: type, name: str) -> None:
+    """Refuses to write an attribute of a class that does something of its own then."""
+    torch = sys.modules.get("torch")
+    plain = [object.__setattr__] + ([torch.nn.Module.__setattr__] if torch is not None else [])
+    sets, raw = _raw(cls, "__setattr__"), _raw(cls, name)
+    if all(sets is not own for own in plain) or (hasattr(type(raw), "__set__") and not isinstance(raw, types.MemberDescriptorType)):
+        raise NotTranslated(f"the attribute {name} of a {cls.__name__} written", t.state.top.line)
+    t.guards.class_attribute(cls, "__setattr__", sets)
+    t.guards.class_attribute(cls, name, raw)
+
+
 def store_element(t: Translator, container: Any, index: Any, value: Value) -> None:
     """An item of a list or dict of somebody else's written."""
 
     def put(new: Any) -> None:
         container[index] = new
 
+    if isinstance(container, list):
+        if type(index) is not int or not -len(container) <= index < len(container):
+            t.foreign("[] =", put, [value], result="none", is_pure=False)
+            mark_changed(t, container)
+            return
+        t.guards.length(container, len(container))
+        index %= len(container)
+    elif index not in container:
+        # A key more is a change of the whole: nothing but this key is read from here on.
+        t.guards.absent(container, index)
     _write(t, (id(container), index), "[] =", put, value)

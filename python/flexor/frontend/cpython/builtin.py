@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import functools
 import math
 import sys
 import types
@@ -12,10 +14,10 @@ import numpy as np
 
 from flexor.frontend.cpython import attributes, calls, evaluate, lowering
 from flexor.frontend.cpython.decode import NotTranslated
-from flexor.frontend.cpython.guards import MISSING
 from flexor.frontend.cpython.values import (
     Arguments,
     DictValue,
+    DictView,
     Dynamic,
     EnumerateIterator,
     FunctionValue,
@@ -47,13 +49,11 @@ def _never(value: Value) -> Any:
 def call(t: Translator, function: Any, arguments: Arguments, keywords: Keywords) -> Value | None:
     """A function written in C that no row describes."""
     owner = getattr(function, "__self__", None)
-    if isinstance(owner, (dict, list)) and isinstance(function, types.BuiltinMethodType):
-        result = _container_method(t, owner, function.__name__, arguments)
-        if result is not None:
-            return result
+    if isinstance(owner, (dict, list, set, bytearray, collections.deque)) and isinstance(function, types.BuiltinMethodType):
+        return _container_method(t, owner, function.__name__, arguments, keywords)
     given = [*arguments, *keywords.values()]
-    pure = owner is None or isinstance(owner, types.ModuleType) or evaluate.is_plain(owner)
-    if pure and evaluate.all_plain(given) and (evaluate.is_plain(owner) or _is_pure_module(function)):
+    of_value = evaluate.is_plain(owner) and owner is not None and (not isinstance(owner, type) or owner.__module__ == "builtins")
+    if evaluate.all_plain(given) and (of_value or _is_pure_module(function)):
         named = tuple(keywords)
         count = len(arguments)
 
@@ -66,6 +66,11 @@ def call(t: Translator, function: Any, arguments: Arguments, keywords: Keywords)
     return calls.opaque(t, function, arguments, keywords)
 
 
+def is_pure(function: Any) -> bool:
+    """Whether a builtin changes nothing of itself."""
+    return any(function is pure for pure in _PURE)
+
+
 def _is_pure_module(function: Any) -> bool:
     owner = getattr(function, "__self__", None)
     name = owner.__name__ if isinstance(owner, types.ModuleType) else getattr(function, "__module__", "") or ""
@@ -75,25 +80,25 @@ def _is_pure_module(function: Any) -> bool:
 _PURE = (abs, all, any, bin, chr, divmod, hash, hex, len, max, min, oct, ord, pow, repr, round, sorted, sum, callable, id)
 
 
-def _container_method(t: Translator, owner: Any, name: str, arguments: Arguments) -> Value | None:
-    """Reading methods of a list or dict of somebody else's; writing ones are Python's in the run."""
-    if isinstance(owner, dict) and name in ("items", "keys", "values"):
-        found = attributes.items(t, owner)
-        if name == "items":
-            return TupleValue([TupleValue([Known(k), v]) for k, v in found.items()])
-        return TupleValue([Known(k) for k in found] if name == "keys" else found.values())
+_READING = frozenset(
+    ("copy", "count", "difference", "get", "index", "intersection", "isdisjoint", "issubset", "issuperset", "items", "keys", "union", "values")
+)
+_RESULTS = dict.fromkeys(("append", "appendleft", "extend", "insert", "update", "clear", "remove", "add", "discard", "reverse", "sort"), "none")
+
+
+def _container_method(t: Translator, owner: Any, name: str, arguments: Arguments, keywords: Keywords) -> Value:
+    """Methods of a container of somebody else's: some reading ones; the others are Python's in the run."""
+    if isinstance(owner, dict) and name in ("items", "keys", "values") and not arguments:
+        return DictView(Known(owner), name)
     if isinstance(owner, dict) and name == "get" and arguments and isinstance(arguments[0], Known):
         key = arguments[0].object
         if attributes.contains(t, owner, key):
             return attributes.item(t, owner, key)
         return arguments[1] if len(arguments) > 1 else Known(None)
-    if name in ("append", "extend", "insert", "update", "setdefault", "clear", "pop", "remove"):
-        key = (id(owner), "contents")
-        if key not in t.knowledge.live:
-            t.knowledge.live.add(key)
-        t.foreign(f".{name}", getattr(owner, name), arguments, result="none" if name != "pop" else "object", is_pure=False)
-        return Known(None)
-    return None
+    result = t.foreign(f".{name}", getattr(owner, name), arguments, keywords, result=_RESULTS.get(name, "object"), is_pure=False)
+    if name not in _READING:
+        attributes.mark_changed(t, owner)
+    return result
 
 
 def length(t: Translator, value: Value) -> Value:
@@ -102,6 +107,8 @@ def length(t: Translator, value: Value) -> Value:
         return Known(len(value.items))
     if isinstance(value, SetValue):
         return Known(len(value.objects))
+    if isinstance(value, DictView):
+        return Known(len(evaluate.view_items(t, value)))
     if isinstance(value, RunList):
         assert isinstance(value.content, Dynamic)
         return t.writer.length(value.content)
@@ -129,6 +136,8 @@ def class_of(t: Translator, value: Value) -> type | None:
     kinds: dict[type, type] = {ListValue: list, RunList: list, SetValue: set, FunctionValue: types.FunctionType, RangeIterator: range}
     if isinstance(value, (TupleValue, DictValue, InstanceValue)):
         return value.cls
+    if isinstance(value, DictView):
+        return type(getattr({}, value.which)())
     return kinds.get(type(value))
 
 
@@ -168,8 +177,10 @@ def _range(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
 def _zip(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
     strict = keywords.get("strict")
     parts = [evaluate.iterator_of(t, a) for a in arguments]
+    if len({id(part) for part in parts}) < len(parts):
+        raise NotTranslated("one iterator twice in zip", t.state.top.line)
     if strict is not None and lowering.plain(strict):
-        if len({len(p.items) - p.at if isinstance(p, SequenceIterator) else -1 for p in parts}) > 1:
+        if len({evaluate.remaining(t, p) if isinstance(p, SequenceIterator) else -1 for p in parts}) > 1:
             raise NotTranslated("zip(strict=True) of different or unknown lengths", t.state.top.line)
     return ZipIterator(parts)
 
@@ -230,9 +241,11 @@ def _getattr(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
 
 def _has(t: Translator, value: Value, name: str) -> bool:
     if isinstance(value, Known):
+        place = getattr(value.object, "__dict__", None)
+        if (id(place), name) in t.state.written:
+            return True
         found = hasattr(value.object, name)
-        if not found:
-            t.guards.attribute(value.object, name, MISSING)
+        t.guards.call(functools.partial(hasattr, value.object, name), found)
         return found
     if isinstance(value, Dynamic) and value.kind == "tensor":
         return hasattr(attributes._tensor_class(t.lowering.framework == "torch"), name)
@@ -279,7 +292,10 @@ def _abs(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
         return NotImplemented
     if value.is_scalar:
         number = t.writer.scalar("to_int", value) if value.kind == "bool" else value
-        return t.writer.scalar("max", number, t.writer.scalar("neg", number))
+        if number.kind == "number":
+            return NotImplemented
+        largest = t.writer.scalar("max", number, t.writer.scalar("neg", number))
+        return t.writer.scalar("add", largest, Known(0.0)) if number.kind == "float" else largest  # 0.0 of -0.0
     return evaluate.unary(t, "abs", abs, "abs", None, value)
 
 
@@ -313,6 +329,8 @@ def _sum(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
 def _quantified(stops_at: bool) -> Callable[[Translator, Arguments, Keywords], Any]:
     def check(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
         result: Value = Known(not stops_at)
+        if isinstance(arguments[0], SequenceIterator):
+            raise NotTranslated("an iterator that is read as far as its elements decide", t.state.top.line)
         for item in evaluate.unpacked(t, arguments[0]):
             value = evaluate.to_bool(t, item)
             if isinstance(value, Known):

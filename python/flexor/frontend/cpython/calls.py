@@ -9,7 +9,7 @@ import math
 import sys
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -18,9 +18,11 @@ from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.guards import MISSING
 from flexor.frontend.cpython.values import (
     ArgumentDict,
+    ArgumentList,
     Arguments,
     CellValue,
     DictValue,
+    DictView,
     Dynamic,
     EnumerateIterator,
     FunctionValue,
@@ -59,7 +61,7 @@ def call(t: Translator, callee: Value, arguments: Arguments, keywords: Keywords)
     if isinstance(callee, FunctionValue):
         return _enter(t, callee.code, callee.globals, callee.defaults, callee.keyword_defaults, callee.cells, arguments, keywords)
     if isinstance(callee, Dynamic):
-        return t.foreign("call", lambda f, *a, **k: f(*a, **k), [callee, *arguments], keywords, is_pure=False)
+        return t.foreign("call", lambda f, *a, **k: f(*a, **k), [callee, *arguments], keywords, is_pure=False, clobbers=True)
     if isinstance(callee, Known):
         return _object(t, callee.object, arguments, keywords)
     raise NotTranslated(f"a call of a {type(callee).__name__}", t.state.top.line)
@@ -83,7 +85,9 @@ def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywor
     if known is not None:
         return _framework(t, known[0], function, arguments, keywords)
     if getattr(function, "_flexor_disabled", False):
-        return t.foreign(name_of(function), function, arguments, keywords, is_pure=False)
+        return t.foreign(name_of(function), function, arguments, keywords, is_pure=False, clobbers=True)
+    if isinstance(function, types.MethodType):  # asked first: it has the attributes of its function
+        return call(t, Known(function.__func__), [Known(function.__self__), *arguments], keywords)
     inner = getattr(function, "_flexor_function", None)
     if inner is not None:  # a jitted function: what it decorates
         return _object(t, inner, arguments, keywords)
@@ -92,8 +96,6 @@ def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywor
         return _object(t, function.func, given + arguments, {**{k: t.known(v) for k, v in function.keywords.items()}, **keywords})
     if isinstance(function, types.FunctionType):
         return _python(t, function, arguments, keywords)
-    if isinstance(function, types.MethodType):
-        return call(t, Known(function.__func__), [Known(function.__self__), *arguments], keywords)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(function, torch.nn.Module):
         return _module(t, function, arguments, keywords)
@@ -164,10 +166,12 @@ def name_of(function: Any) -> str:
 def opaque(t: Translator, function: Any, arguments: Arguments, keywords: Keywords) -> Value:
     """A call that Python does in the run."""
     module = (getattr(function, "__module__", None) or "").split(".")[0]
-    is_pure = module in ("math", "operator") or lowering.is_pure(function)
+    is_pure = module in ("math", "operator") or lowering.is_pure(function) or builtin.is_pure(function)
     if function is print:
-        return Known(None) if t.foreign("print", print, arguments, keywords, result="none", is_pure=False) else Known(None)
-    return t.foreign(name_of(function), function, arguments, keywords, is_pure=is_pure)
+        return t.foreign("print", print, arguments, keywords, result="none", is_pure=False)
+    clobbers = not is_pure and module not in ("torch", "numpy", "time", "logging", "warnings", "random")
+    learns = module in ("torch", "numpy")
+    return t.foreign(name_of(function), function, arguments, keywords, is_pure=is_pure, learns=learns, clobbers=clobbers)
 
 
 def _framework(t: Translator, name: str, function: Any, arguments: Arguments, keywords: Keywords) -> Value:
@@ -181,7 +185,7 @@ def _framework(t: Translator, name: str, function: Any, arguments: Arguments, ke
             raise NotWritten("a function of another framework")
         return lowering.rows(framework)[name](t.lowering, arguments, keywords)  # type: ignore[no-any-return]
 
-    return t.attempt(write, lambda: t.foreign(name, function, arguments, keywords))
+    return t.attempt(write, lambda: t.foreign(name, function, arguments, keywords, is_pure=not lowering.draws(name), learns=True))
 
 
 # ------------------------------------------------------------------------------------------------------ Python functions
@@ -191,6 +195,9 @@ def _python(t: Translator, function: types.FunctionType, arguments: Arguments, k
     walk = _walks().get(function)
     if walk is not None and arguments and isinstance(arguments[0], Known) and not keywords and len(arguments) == 1:
         return SequenceIterator(walk(t, "", arguments[0].object))
+    torch = sys.modules.get("torch")
+    if torch is not None and function is torch.nn.Module.__call__ and arguments and isinstance(arguments[0], Known):
+        return _forward(t, arguments[0].object, arguments[1:], keywords)
     t.guards.attribute(function, "__code__", function.__code__)
     wrapped = getattr(function, "__wrapped__", None)
     if wrapped is not None and _is_context_decorator(function):
@@ -198,9 +205,11 @@ def _python(t: Translator, function: types.FunctionType, arguments: Arguments, k
     defaults = tuple(t.known(v) for v in function.__defaults__ or ())
     if function.__defaults__ is not None:
         t.guards.attribute(function, "__defaults__", function.__defaults__)
-    keyword_defaults = {k: t.known(v) for k, v in (function.__kwdefaults__ or {}).items()}
+    else:
+        t.guards.attribute(function, "__defaults__", None)
+    t.guards.attribute(function, "__kwdefaults__", function.__kwdefaults__)
+    keyword_defaults = attributes.items(t, function.__kwdefaults__) if function.__kwdefaults__ else {}
     cells: tuple[Value, ...] = tuple(Known(cell) for cell in function.__closure__ or ())
-    torch = sys.modules.get("torch")
     if torch is not None and (function.__module__ or "").split(".")[0] == "torch" and not _is_followed(function):
         return t.foreign(name_of(function), function, arguments, keywords, is_pure=lowering.is_pure(function))
     return _enter(t, function.__code__, function.__globals__, defaults, keyword_defaults, cells, arguments, keywords)
@@ -232,12 +241,7 @@ def _enter(
 ) -> Value | None:
     bound = bind(code, defaults, keyword_defaults, arguments, keywords)
     if isinstance(bound, str):
-        message = f"{code.co_name}() {bound}"
-
-        def fail() -> None:
-            raise TypeError(message)
-
-        evaluate.raises(t, "call", fail, [])
+        _misfit(t, f"{code.co_name}() {bound}")
     locals_: dict[str, Value] = dict(bound)
     locals_.update(zip(code.co_freevars, cells))
     if code.co_flags & inspect.CO_GENERATOR:
@@ -293,10 +297,22 @@ _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_
 
 
 def _module(t: Translator, module: Any, arguments: Arguments, keywords: Keywords) -> Value | None:
-    """A layer: its forward, where no hook stands around it."""
+    """A layer: its own __call__, or torch's."""
+    cls = type(module)
+    method = attributes._raw(cls, "__call__")
+    t.guards.class_attribute(cls, "__call__", method)
+    inner = getattr(module, "_flexor_original", None)
+    if inner is not None:  # a jitted module: what it stands for
+        return _module(t, inner, arguments, keywords)
+    if isinstance(method, types.FunctionType) and method is not sys.modules["torch"].nn.Module.__call__:
+        return _python(t, method, [Known(module), *arguments], keywords)
+    return _forward(t, module, arguments, keywords)
+
+
+def _forward(t: Translator, module: Any, arguments: Arguments, keywords: Keywords) -> Value | None:
+    """What torch's __call__ does: forward, where no hook stands around it."""
     torch = sys.modules["torch"]
     cls = type(module)
-    t.guards.class_attribute(cls, "__call__", attributes._raw(cls, "__call__"))
     registry = torch.nn.modules.module
     for holder in (
         *(getattr(module, name) for name in _HOOKS),
@@ -356,20 +372,20 @@ def _construct(t: Translator, cls: type, arguments: Arguments, keywords: Keyword
     torch = sys.modules.get("torch")
     if torch is not None and any(cls is getattr(torch, name, None) for name in ("no_grad", "inference_mode", "set_grad_enabled")):
         return Known(cls(*(lowering.plain(a) for a in arguments)))
-    if issubclass(cls, BaseException) or (is_known(arguments) and is_known(keywords) and evaluate.is_plain(cls) and cls in _VALUES):
-        if is_known(arguments) and is_known(keywords):
-            return Known(cls(*(objects_of(a, _never) for a in arguments), **{k: objects_of(v, _never) for k, v in keywords.items()}))
-        return t.foreign(cls.__name__, cls, arguments, keywords)
+    if issubclass(cls, BaseException):
+        return t.foreign(cls.__name__, cls, arguments, keywords)  # made anew whenever it is raised
+    if cls in _VALUES and not keywords and is_known(arguments):
+        return evaluate.fold(t, cls.__name__, cls, [Known(objects_of(a, _never)) for a in arguments])
     if hasattr(cls, "_fields") and issubclass(cls, tuple):
-        names: tuple[str, ...] = getattr(cls, "_fields")
-        values = dict(zip(names, arguments)) | keywords
-        defaults = getattr(cls, "_field_defaults", {})
-        return TupleValue([values[n] if n in values else t.known(defaults[n]) for n in names], cls)
+        return _named_tuple(t, cls, arguments, keywords)
     if dataclasses.is_dataclass(cls) and not _is_output(cls) and isinstance(cls.__init__, types.FunctionType):
         instance = InstanceValue(cls, {})
         if "object.__setattr__" in _text(cls.__init__) or getattr(cls, "__dataclass_params__").frozen:
             return _frozen_dataclass(t, cls, arguments, keywords)
         function = cls.__init__
+        if type(cls) is not type or attributes._raw(cls, "__new__") is not object.__new__:
+            raise NotTranslated(f"the class {cls.__name__} makes its instances itself", t.state.top.line)
+        t.guards.class_attribute(cls, "__init__", function)
         _enter(
             t,
             function.__code__,
@@ -386,7 +402,31 @@ def _construct(t: Translator, cls: type, arguments: Arguments, keywords: Keyword
         return _output(t, cls, arguments, keywords)
     if cls is super:
         return super_of(t, arguments)
-    return t.foreign(cls.__name__, cls, arguments, keywords)
+    is_users = bool(cls.__flags__ & 1 << 9) and cls.__module__.split(".")[0] not in ("torch", "numpy")
+    return t.foreign(cls.__name__, cls, arguments, keywords, is_pure=not is_users, clobbers=is_users)
+
+
+def _named_tuple(t: Translator, cls: type, arguments: Arguments, keywords: Keywords) -> Value:
+    maker = attributes._raw(cls, "__new__")
+    own = next(base for base in cls.__mro__ if "_fields" in base.__dict__)
+    if own.__dict__.get("__new__") is not maker or attributes._raw(cls, "__init__") is not object.__init__:
+        raise NotTranslated(f"the class {cls.__name__} makes its instances itself", t.state.top.line)
+    t.guards.class_attribute(cls, "__new__", maker)
+    function = getattr(maker, "__func__", maker)
+    defaults = tuple(t.known(v) for v in function.__defaults__ or ())
+    bound = bind(function.__code__, defaults, {}, [Known(cls), *arguments], keywords)
+    if isinstance(bound, str):
+        _misfit(t, f"{cls.__name__}.__new__() {bound}")
+    return TupleValue([bound[name] for name in getattr(cls, "_fields")], cls)
+
+
+def _misfit(t: Translator, message: str) -> NoReturn:
+    """A call whose arguments do not fit."""
+
+    def fail() -> None:
+        raise TypeError(message)
+
+    evaluate.raises(t, "call", fail, [])
 
 
 _VALUES = (int, float, bool, str, complex, slice, range, bytes, tuple, frozenset, object)
@@ -401,26 +441,33 @@ def _text(function: types.FunctionType) -> str:
 
 
 def _frozen_dataclass(t: Translator, cls: type, arguments: Arguments, keywords: Keywords) -> Value:
-    if "__post_init__" in vars(cls):
-        raise NotTranslated(f"a frozen dataclass with __post_init__: {cls.__name__}", t.state.top.line)
-    fields = [f for f in dataclasses.fields(cls) if f.init]
-    values = dict(zip((f.name for f in fields), arguments)) | keywords
-    for field in fields:
-        if field.name not in values:
-            if field.default is dataclasses.MISSING:
-                raise NotTranslated(f"the default of {cls.__name__}.{field.name}", t.state.top.line)
-            values[field.name] = t.known(field.default)
-    return InstanceValue(cls, {f.name: values[f.name] for f in fields})
+    function: Any = cls.__init__
+    is_plain = function.__qualname__.endswith("__create_fn__.<locals>.__init__") or function.__code__.co_filename == "<string>"
+    fields = dataclasses.fields(cls)
+    if hasattr(cls, "__post_init__") or not is_plain or not all(f.init for f in fields):
+        raise NotTranslated(f"the frozen dataclass {cls.__name__} with a constructor of its own", t.state.top.line)
+    t.guards.class_attribute(cls, "__init__", function)
+    defaults = tuple(t.known(v) for v in function.__defaults__ or ())
+    keyword_defaults = {k: t.known(v) for k, v in (function.__kwdefaults__ or {}).items()}
+    bound = bind(function.__code__, defaults, keyword_defaults, [Known(cls), *arguments], keywords)
+    if isinstance(bound, str):
+        _misfit(t, f"{cls.__name__}.__init__() {bound}")
+    values = {field.name: bound[field.name] for field in fields}
+    if any(field.default_factory is not dataclasses.MISSING for field in fields):
+        raise NotTranslated(f"a frozen dataclass with factories: {cls.__name__}", t.state.top.line)
+    return InstanceValue(cls, values)
 
 
 def _is_output(cls: type) -> bool:
-    """Dataclasses that are mappings of their fields, as libraries of models return them."""
-    return dataclasses.is_dataclass(cls) and issubclass(cls, dict)
+    """Dataclasses that are mappings of their fields, as libraries of models return them: their __post_init__ fills the mapping."""
+    return dataclasses.is_dataclass(cls) and issubclass(cls, dict) and hasattr(cls, "__post_init__") and hasattr(cls, "to_tuple")
 
 
 def _output(t: Translator, cls: Any, arguments: Arguments, keywords: Keywords) -> Value:
     fields = [f.name for f in dataclasses.fields(cls)]
     values = dict(zip(fields, arguments)) | keywords
+    if len(arguments) > len(fields) or set(keywords) - set(fields) or not all(f.default is None for f in dataclasses.fields(cls)):
+        raise NotTranslated(f"a {cls.__name__} of other arguments than its fields", t.state.top.line)
     present = {
         name: values[name] for name in fields if name in values and not (isinstance(values[name], Known) and values[name].object is None)  # type: ignore[attr-defined]
     }
@@ -486,6 +533,8 @@ def _method(t: Translator, receiver: Value, name: str, arguments: Arguments, key
         return Known(None)
     if isinstance(receiver, ListValue):
         return _list_method(t, receiver, name, arguments, keywords)
+    if isinstance(receiver, ArgumentList) and name == "copy":
+        return ListValue(receiver.items)
     if isinstance(receiver, ArgumentDict) and name in ("update", "setdefault", "pop", "clear", "popitem"):
         raise NotTranslated("a dict of the caller's that changes", t.state.top.line)
     if isinstance(receiver, DictValue):
@@ -518,7 +567,10 @@ def tensor_method(t: Translator, receiver: Dynamic, name: str, arguments: Argume
         if writes:
             t.foreign("." + name, function, [receiver, *arguments], keywords, result="none", is_pure=False)
             return receiver
-        return t.foreign("." + name, function, [receiver, *arguments], keywords)
+        is_opaque = receiver.kind == "object"
+        is_pure = not is_opaque and not lowering.draws(name)
+        learns = not is_opaque
+        return t.foreign("." + name, function, [receiver, *arguments], keywords, is_pure=is_pure, learns=learns, clobbers=is_opaque)
 
     return t.attempt(write, otherwise)
 
@@ -583,11 +635,9 @@ def _list_method(t: Translator, receiver: ListValue, name: str, arguments: Argum
 def _dict_method(t: Translator, receiver: DictValue, name: str, arguments: Arguments, keywords: Keywords) -> Value:
     items = receiver.items
     key = arguments[0].object if arguments and isinstance(arguments[0], Known) else None
-    if name == "items":
-        return TupleValue([TupleValue([Known(k), v]) for k, v in items.items()])
-    if name == "keys":
-        return TupleValue([Known(k) for k in items])
-    if name in ("values", "to_tuple"):
+    if name in ("items", "keys", "values") and not arguments:
+        return DictView(receiver, name)
+    if name == "to_tuple":
         return TupleValue(items.values())
     if name == "copy":
         return DictValue(dict(items), receiver.cls)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flexor.frontend.cpython import attributes, builtin, calls, indexing
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
     NULL_VALUE,
+    ArgumentList,
     CellValue,
     DictValue,
+    DictView,
     Dynamic,
     EnumerateIterator,
     FunctionValue,
@@ -144,7 +147,12 @@ def binary(t: Translator, op: str, a: Value, b: Value, in_place: bool = False) -
         for sequence, count in ((a, b), (b, a)):
             if isinstance(sequence, (TupleValue, ListValue)) and isinstance(count, Known) and isinstance(count.object, int):
                 items = list(sequence.items) * count.object
-                return ListValue(items) if isinstance(sequence, ListValue) else TupleValue(items)
+                if in_place and isinstance(sequence, ListValue) and sequence is a:
+                    sequence.items = items
+                    return sequence
+                if in_place and isinstance(sequence, ArgumentList):
+                    raise NotTranslated("a list of the caller's that grows", t.state.top.line)
+                return ListValue(items) if _is_list(sequence) else TupleValue(items)
     return _foreign_operator(t, op, python, a, b, in_place)
 
 
@@ -159,22 +167,40 @@ def _foreign_operator(t: Translator, op: str, function: Callable[[Any, Any], Any
     if in_place and is_tensor(a):
         t.foreign(op + "=", function, [a, b], result="none", is_pure=False)
         return a
-    return t.foreign(op + "=" * in_place, function, [a, b], is_pure=not in_place)
+    is_users = _is_users(a) or _is_users(b)
+    result = t.foreign(op + "=" * in_place, function, [a, b], is_pure=not in_place and not is_users, clobbers=is_users)
+    if in_place and isinstance(a, Known) and isinstance(a.object, attributes.CHANGEABLE):
+        attributes.mark_changed(t, a.object)
+    return result
 
 
 def _joined(t: Translator, a: Value, b: Value, in_place: bool) -> Value | None:
+    if isinstance(a, ListValue) and in_place and isinstance(b, (SequenceIterator, DictValue)):
+        a.items += unpacked(t, b)
+        return a
     first, second = as_sequence(t, a), as_sequence(t, b)
     if first is None or second is None:
         return None
     if isinstance(a, ListValue) and in_place:
         a.items += second
         return a
-    a_list, b_list = (
-        isinstance(v, ListValue) or isinstance(getattr(v, "object", None), list) or getattr(v, "cls", None) is list for v in (a, b)
-    )
+    a_list, b_list = _is_list(a), _is_list(b)
+    if in_place and isinstance(a, ArgumentList):
+        raise NotTranslated("a list of the caller's that grows", t.state.top.line)
     if a_list != b_list or (in_place and isinstance(a, Known) and a_list):
         return None
     return ListValue(first + second) if a_list else TupleValue(first + second)
+
+
+def _is_list(value: Value) -> bool:
+    return isinstance(value, (ListValue, ArgumentList)) or (isinstance(value, Known) and isinstance(value.object, list))
+
+
+def _is_users(value: Value) -> bool:
+    """An object whose operators may be a user's own functions."""
+    if not isinstance(value, Known) or isinstance(value.object, (type, types.ModuleType, types.FunctionType)):
+        return False
+    return bool(type(value.object).__flags__ & 1 << 9) and type(value.object).__module__.split(".")[0] not in ("torch", "numpy")
 
 
 def compare(t: Translator, op: str, a: Value, b: Value) -> Value:
@@ -192,12 +218,15 @@ def compare(t: Translator, op: str, a: Value, b: Value) -> Value:
     if op in ("==", "!="):
         first, second = as_sequence(t, a), as_sequence(t, b)
         if first is not None and second is not None:
+            if _is_list(a) != _is_list(b):
+                return Known(op == "!=")
             return _equal_sequences(t, op, first, second)
         if any(isinstance(v, Known) and (v.object is None or isinstance(v.object, str)) for v in (a, b)) and any(is_number(v) for v in (a, b)):
             return Known(op == "!=")
-        if isinstance(a, Known) and isinstance(b, Known) and getattr(type(a.object), "__eq__") is object.__eq__:
+        if isinstance(a, Known) and isinstance(b, Known) and all(type(v.object).__eq__ is object.__eq__ for v in (a, b)):
             return Known((a.object is b.object) == (op == "=="))
-    return t.foreign(op, function, [a, b])
+    is_users = _is_users(a) or _is_users(b)
+    return t.foreign(op, function, [a, b], is_pure=not is_users, clobbers=is_users)
 
 
 def _equal_sequences(t: Translator, op: str, first: list[Value], second: list[Value]) -> Value:
@@ -205,6 +234,8 @@ def _equal_sequences(t: Translator, op: str, first: list[Value], second: list[Va
         return Known(op == "!=")
     result: Value = Known(True)
     for x, y in zip(first, second):
+        if x is y or (isinstance(x, Known) and isinstance(y, Known) and x.object is y.object):
+            continue  # what is one object is equal, a NaN too
         equal = compare(t, "==", x, y)
         if isinstance(equal, Known):
             if not equal.object:
@@ -226,7 +257,8 @@ def unary(t: Translator, what: str, function: Callable[[Any], Any], op: str, sca
         return t.attempt(lambda: t.writer.op(op, a), lambda: t.foreign(what, function, [a]))
     if is_number(a) and scalar is not None:
         return t.writer.scalar(scalar, a)
-    return t.foreign(what, function, [a])
+    is_users = _is_users(a)
+    return t.foreign(what, function, [a], is_pure=not is_users, clobbers=is_users)
 
 
 def truth(t: Translator, value: Value) -> tuple[bool, Value | None]:
@@ -235,23 +267,38 @@ def truth(t: Translator, value: Value) -> tuple[bool, Value | None]:
         if value.kind == "object":
             return False, t.foreign("bool", bool, [value], result="bool")
         return False, value
+    if isinstance(value, (TupleValue, DictValue, InstanceValue)) and value.cls not in (tuple, list, dict):
+        _refuse_own_truth(t, value.cls)
     if isinstance(value, (TupleValue, ListValue, DictValue)):
         return bool(value.items), None
     if isinstance(value, SetValue):
         return bool(value.objects), None
+    if isinstance(value, DictView):
+        return bool(view_items(t, value)), None
     if isinstance(value, RunList):
         return False, compare(t, ">", builtin.length(t, value), Known(0))
     if isinstance(value, Known):
         obj = value.object
-        if isinstance(obj, (list, dict)):
-            t.guards.length(obj, len(obj))
+        if type(obj) in (list, dict):
+            return attributes.length(t, obj) > 0, None
+        if is_plain(obj):
             return bool(obj), None
-        if is_plain(obj) or not (hasattr(type(obj), "__bool__") or hasattr(type(obj), "__len__")):
-            return bool(obj), None
-        if hasattr(type(obj), "__len__"):
+        if not (hasattr(type(obj), "__bool__") or hasattr(type(obj), "__len__")):
+            for name in ("__bool__", "__len__"):
+                t.guards.class_attribute(type(obj), name, None)
+            return True, None
+        if not hasattr(type(obj), "__bool__"):
             return attributes.length(t, obj) > 0, None
         raise NotTranslated(f"the truth of a {type(obj).__name__}", t.state.top.line)
     return True, None
+
+
+def _refuse_own_truth(t: Translator, cls: type) -> None:
+    for name in ("__bool__", "__len__"):
+        raw = attributes._raw(cls, name)
+        if isinstance(raw, types.FunctionType):
+            raise NotTranslated(f"the truth of a {cls.__name__}", t.state.top.line)
+        t.guards.class_attribute(cls, name, raw)
 
 
 def to_bool(t: Translator, value: Value) -> Value:
@@ -274,10 +321,14 @@ def iterator_of(t: Translator, value: Value) -> Value:
     """iter(value)."""
     if isinstance(value, (SequenceIterator, RangeIterator, IndexIterator, ZipIterator, EnumerateIterator, GeneratorValue)):
         return value
-    if isinstance(value, (TupleValue, ListValue)):
+    if isinstance(value, ListValue):
+        return SequenceIterator((), source=value)
+    if isinstance(value, TupleValue):
         return SequenceIterator(value.items)
     if isinstance(value, DictValue):
-        return SequenceIterator(Known(key) for key in value.items)
+        return SequenceIterator((Known(key) for key in value.items), source=value)
+    if isinstance(value, DictView):
+        return SequenceIterator(view_items(t, value), source=value.source if isinstance(value.source, DictValue) else None)
     if isinstance(value, SetValue):
         return SequenceIterator(Known(item) for item in set(value.objects))
     if isinstance(value, RunList):
@@ -315,11 +366,13 @@ def is_static(iterator: Value) -> bool:
 def has_next(t: Translator, iterator: Value) -> tuple[bool, Value | None]:
     """As `truth`: whether an iterator gives something more."""
     if isinstance(iterator, SequenceIterator):
-        return iterator.at < len(iterator.items), None
+        return remaining(t, iterator) > 0, None
     if isinstance(iterator, GeneratorValue):
         if iterator.pc < 0:
             return False, None
         raise NotTranslated("a generator inside zip, enumerate or next", t.state.top.line)
+    if isinstance(iterator, (Known, Dynamic)):
+        raise NotTranslated("an iterator of somebody else's", t.state.top.line)
     if isinstance(iterator, RangeIterator):
         more = compare(t, "<" if iterator.step > 0 else ">", iterator.following, iterator.stop)
         return truth(t, more)
@@ -330,21 +383,47 @@ def has_next(t: Translator, iterator: Value) -> tuple[bool, Value | None]:
         return has_next(t, iterator.inner)
     assert isinstance(iterator, ZipIterator)
     decides: Value | None = None
-    for part in iterator.parts:
+    for number, part in enumerate(iterator.parts):
         known, condition = has_next(t, part)
         if condition is None:
             if not known:
+                for before in iterator.parts[:number]:
+                    advance(t, before)  # zip has taken their elements by then
                 return False, None
         else:
             decides = condition if decides is None else t.writer.scalar("and", decides, condition)
     return True, decides
 
 
+def remaining(t: Translator, iterator: SequenceIterator) -> int:
+    """How many elements are to come."""
+    return max(0, len(_elements(t, iterator)) - iterator.at)
+
+
+def _elements(t: Translator, iterator: SequenceIterator) -> Sequence[Value]:
+    """What an iterator runs over, as it is by now."""
+    if iterator.source is None:
+        return iterator.items
+    if isinstance(iterator.source, ListValue):
+        return iterator.source.items
+    if isinstance(iterator.source, DictValue) and len(iterator.source.items) == iterator.length:
+        return iterator.items
+    raise NotTranslated("a list or dict that changes while it is iterated over", t.state.top.line)
+
+
+def view_items(t: Translator, view: DictView) -> list[Value]:
+    """The elements of a view of a dict, as they are by now."""
+    items = view.source.items if isinstance(view.source, DictValue) else attributes.items(t, view.source.object)  # type: ignore[attr-defined]
+    if view.which == "items":
+        return [TupleValue([Known(key), value]) for key, value in items.items()]
+    return [Known(key) for key in items] if view.which == "keys" else list(items.values())
+
+
 def advance(t: Translator, iterator: Value) -> Value:
     """next(iterator), of one that has something more."""
     if isinstance(iterator, SequenceIterator):
         iterator.at += 1
-        return iterator.items[iterator.at - 1]
+        return _elements(t, iterator)[iterator.at - 1]
     if isinstance(iterator, RangeIterator):
         item = iterator.following
         following = computed(t, "+", item, Known(iterator.step))
@@ -391,14 +470,27 @@ def identical(t: Translator, a: Value, b: Value) -> Value:
         return t.foreign("is", operator.is_, [a, b], result="bool")
     if a is b:
         return Known(True)
+    if all(class_name(v) == "bool" for v in (a, b)):
+        return t.writer.scalar("eq", a, b)  # there are two of them
+    if class_name(a) == class_name(b) and class_name(a) in ("int", "float"):
+        raise NotTranslated("whether two numbers are one object", t.state.top.line)
     # Arguments that are one object are one value here; what the program computes is an object of its own.
     if any(t.is_live(v) for v in (a, b)) and all(isinstance(v, Dynamic) and v.anywhere is not None for v in (a, b)):
         raise NotTranslated("whether two tensors are one object", t.state.top.line)
     return Known(False)
 
 
+def class_name(value: Value) -> str | None:
+    """The class of a number."""
+    if isinstance(value, Dynamic) and value.is_scalar:
+        return value.kind
+    return type(value.object).__name__ if isinstance(value, Known) and type(value.object) in (bool, int, float) else None
+
+
 def contains(t: Translator, item: Value, container: Value) -> Value:
     """item in container."""
+    if isinstance(container, DictView):
+        return contains(t, item, container.source if container.which == "keys" else TupleValue(view_items(t, container)))
     if isinstance(container, DictValue) and isinstance(item, Known):
         return Known(item.object in container.items)
     if isinstance(container, SetValue) and all_plain([item]):
@@ -413,6 +505,8 @@ def contains(t: Translator, item: Value, container: Value) -> Value:
         return t.foreign("in", lambda x, c: x in c, [item, container], result="bool")
     result: Value = Known(False)
     for other in items:
+        if item is other or (isinstance(item, Known) and isinstance(other, Known) and item.object is other.object):
+            return Known(True)
         equal = to_bool(t, compare(t, "==", item, other))
         if isinstance(equal, Known):
             if equal.object:

@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from flexor.errors import NotSupported
 from flexor.frontend.cpython import lowering
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
+    ArgumentList,
     DictValue,
     Dynamic,
     InstanceValue,
@@ -41,7 +43,8 @@ class Run(threading.local):
 
     def __init__(self) -> None:
         self.objects: list[Any] = []
-        self.changed = False  # a site gave a tensor of another kind than before
+        self.raised: BaseException | None = None  # what a call has raised, which ends the run
+        self.holds: Callable[[], bool] | None = None  # whether what the program has read of Python's objects is still so
 
 
 run = Run()
@@ -49,6 +52,10 @@ run = Run()
 
 class KindChanged(Exception):
     """A foreign call gave something else than on earlier calls; the program was built on those."""
+
+
+class StateChanged(Exception):
+    """A foreign call changed what the program had read of the objects around it."""
 
 
 def write(
@@ -59,6 +66,8 @@ def write(
     keywords: dict[str, Value],
     result: str,
     is_pure: bool,
+    learns: bool,
+    clobbers: bool,
 ) -> Value:
     """Writes the call; the result is of kind `result`, or a tensor where pure calls of earlier runs have always given one."""
     is_reader = _reads_only(function)
@@ -75,13 +84,14 @@ def write(
     if not is_pure:
         translator.has_effects = True
     promise = None
-    is_learnt = is_pure and result == "object"
+    is_learnt = learns and result == "object"
     if is_learnt and site in translator.knowledge.results and site not in translator.knowledge.varying:
         promise = translator.knowledge.results[site]
     elif is_learnt:
         translator.learns = True
     observed = translator.observed
-    unwraps = translator.lowering.framework == "numpy"
+    framework = translator.lowering.framework
+    unwraps = framework == "numpy"
 
     def call(*natives: Any) -> Any:
         objects = {}
@@ -97,10 +107,18 @@ def write(
         def make(value: Value) -> Any:
             return objects[id(value)]
 
-        given = function(*(objects_of(a, make) for a in arguments), **{k: objects_of(v, make) for k, v in keywords.items()})
+        try:
+            given = function(*(objects_of(a, make) for a in arguments), **{k: objects_of(v, make) for k, v in keywords.items()})
+        except BaseException as error:
+            run.raised = error
+            raise
+        if clobbers and run.holds is not None and not run.holds():
+            raise StateChanged(what)
+        if result == "int" and not -(2**63) <= given < 2**63:
+            raise NotSupported("an integer of more than 64 bits")
         if result != "object":
             return given
-        kind = tensor_kind(given)
+        kind = tensor_kind(given, framework)
         if promise is not None:
             if kind != promise:
                 observed[site] = kind
@@ -119,6 +137,9 @@ def _check(value: Value, is_reader: bool, line: int) -> None:
     if isinstance(value, (ListValue, RunList, SetValue, DictValue, InstanceValue)):
         if not is_reader:
             raise NotTranslated("a list, dict or object of the program handed to Python that may change it", line)
+    elif isinstance(value, ArgumentList):
+        if not is_reader:
+            raise NotTranslated("a list of the caller's handed to Python that may change it", line)
     elif not isinstance(value, (Known, Dynamic, TupleValue, SliceValue)):
         raise NotTranslated(f"a {type(value).__name__} handed to Python", line)
     parts: Any = ()
@@ -140,7 +161,7 @@ def _reads_only(function: Any) -> bool:
     if isinstance(getattr(function, "__self__", None), logging.Logger):
         return True
     module = getattr(function, "__module__", None) or ""
-    return module.split(".")[0] in ("math", "operator", "builtins") or lowering.is_pure(function)
+    return module.split(".")[0] in ("math", "operator") or lowering.is_pure(function)
 
 
 def _is_hashable(obj: Any) -> bool:
@@ -151,13 +172,15 @@ def _is_hashable(obj: Any) -> bool:
     return True
 
 
-def tensor_kind(obj: Any) -> tuple[str, int] | None:
-    """(dtype, rank) of a plain tensor of torch or NumPy, else None."""
+def tensor_kind(obj: Any, framework: str) -> tuple[str, int] | None:
+    """(dtype, rank) of a plain tensor of a framework, else None."""
     torch = sys.modules.get("torch")
-    if type(obj) is np.ndarray or (torch is not None and type(obj) is torch.Tensor and obj.device.type == "cpu"):
+    is_array = type(obj) is np.ndarray and obj.ndim > 0  # NumPy's calls give scalars where there are no axes
+    is_tensor = torch is not None and type(obj) is torch.Tensor and obj.device.type == "cpu" and obj.layout == torch.strided
+    if is_array if framework == "numpy" else is_tensor:
         name = dtype_name(obj.dtype)
         return None if name is None else (name, obj.ndim)
     return None
 
 
-__all__ = ["KindChanged", "Known", "run", "tensor_kind", "write"]
+__all__ = ["KindChanged", "Known", "StateChanged", "run", "tensor_kind", "write"]

@@ -10,6 +10,7 @@ from flexor.frontend.cpython import attributes, calls, evaluate
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
     ArgumentDict,
+    ArgumentList,
     DictValue,
     Dynamic,
     Known,
@@ -71,13 +72,13 @@ def _of_sequence(t: Translator, items: list[Value], container: Value, index: Val
         at = objects_of(index, _never)
         if isinstance(at, slice):
             chosen = items[at]
-            if isinstance(container, ListValue):
+            if isinstance(container, (ListValue, ArgumentList)):
                 return ListValue(chosen)
             cls = container.cls if isinstance(container, TupleValue) and not hasattr(container.cls, "_fields") else tuple
             return TupleValue(chosen, cls)
         if isinstance(at, int) and -len(items) <= at < len(items):
             return items[at]
-        return _raising(t, [None] * len(items) if isinstance(container, ListValue) else (None,) * len(items), index)
+        return _raising(t, [None] * len(items) if isinstance(container, (ListValue, ArgumentList)) else (None,) * len(items), index)
     raise NotTranslated("a list or tuple asked for a place that only the run knows", t.state.top.line)
 
 
@@ -94,10 +95,11 @@ def _of_object(t: Translator, obj: Any, index: Value) -> Value | None:
             return attributes.element(t, obj, at) if isinstance(obj, list) else t.known(obj[at])
         return _raising(t, obj, index)
     if isinstance(obj, dict) and known and type(obj).__getitem__ is dict.__getitem__:
-        if at in obj:
+        if attributes.contains(t, obj, at):
             return attributes.item(t, obj, at)
-        t.guards.absent(obj, at)
-        return _raising(t, obj, index)
+        if hasattr(type(obj), "__missing__"):
+            raise NotTranslated(f"a {type(obj).__name__} asked for what it has not", t.state.top.line)
+        return _raising(t, {}, index)
     if known and evaluate.is_plain(obj):
         if isinstance(obj, type):
             return Known(obj[at])  # type: ignore[index]

@@ -518,7 +518,7 @@ def functions() -> dict[int, tuple[str, Any]]:
     return out
 
 
-_IMPURE = ("rand", "bernoulli", "multinomial", "normal", "poisson", "dropout", "seed", "set_", "save", "load", "print", "use_", "shuffle")
+_IMPURE = ("rand", "bernoulli", "multinomial", "normal", "poisson", "exponential", "geometric", "dropout", "seed", "set_", "save", "load", "print", "use_", "shuffle")
 
 
 @functools.cache
@@ -530,9 +530,14 @@ def _pure() -> frozenset[int]:
         places += [torch, torch.nn.functional, torch.linalg, torch.special, torch.fft, torch._C._nn]
     for place in places:
         for name, value in vars(place).items():
-            if callable(value) and not isinstance(value, type) and not name.endswith("_") and not any(i in name for i in _IMPURE):
+            if callable(value) and not isinstance(value, type) and not name.endswith("_") and not draws(name):
                 out.add(id(value))
     return frozenset(out)
+
+
+def draws(name: str) -> bool:
+    """Whether a function or method of this name takes random numbers or changes something."""
+    return any(word in name.replace("normaliz", "") for word in _IMPURE)
 
 
 def is_pure(function: Any) -> bool:

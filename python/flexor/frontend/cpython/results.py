@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flexor.frontend.cpython.decode import NotTranslated
-from flexor.frontend.cpython.values import DictValue, Dynamic, InstanceValue, Known, ListValue, RunList, SetValue, SliceValue, TupleValue, Value
+from flexor.frontend.cpython.values import ArgumentDict, ArgumentList, DictValue, Dynamic, InstanceValue, Known, ListValue, RunList, SetValue, SliceValue, TupleValue, Value
 
 Template = tuple[Any, ...]
 
@@ -40,6 +40,8 @@ def template(value: Value) -> tuple[Template, list[Dynamic]]:
             if at == len(values):
                 values.append(v)
             return ("value", at, v.kind if v.kind != "list" else f"list of {v.dtype}")
+        if isinstance(v, (ArgumentList, ArgumentDict)):
+            return ("input", v.origin)
         if isinstance(v, TupleValue):
             return ("tuple", v.cls, tuple(describe(item) for item in v.items))
         if isinstance(v, ListValue):
@@ -91,7 +93,9 @@ def builder(described: Template, is_numpy: bool) -> Callable[[Sequence[Any], dic
     cls = described[1]
     if kind == "dict":
         keys = described[2]
-        return lambda values, inputs, objects: cls((k, p(values, inputs, objects)) for k, p in zip(keys, parts))
+        if cls is dict:
+            return lambda values, inputs, objects: {k: p(values, inputs, objects) for k, p in zip(keys, parts)}
+        return lambda values, inputs, objects: cls(**{k: p(values, inputs, objects) for k, p in zip(keys, parts)})
     if kind == "instance":
         names = described[2]
 

@@ -40,11 +40,12 @@ class Frame:
 class State:
     """The calls that are open, outermost first, and how many branches of the run lie behind."""
 
-    __slots__ = ("forks", "frames", "written")
+    __slots__ = ("forks", "frames", "is_clobbered", "written")
 
     def __init__(self, frames: list[Frame], forks: int) -> None:
         self.frames, self.forks = frames, forks
-        self.written: dict[tuple[int, str], Value] = {}
+        self.written: dict[tuple[int, Any], Value] = {}
+        self.is_clobbered = False  # behind a call that may change what is known of Python's objects
 
     @property
     def top(self) -> Frame:
@@ -84,5 +85,6 @@ class State:
             new.on_return = clone(frame.on_return, memo)
             frames.append(new)
         copy = State(frames, self.forks)
+        copy.is_clobbered = self.is_clobbered
         copy.written = {key: clone(value, memo) for key, value in self.written.items()}
         return copy

@@ -11,6 +11,7 @@ from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.operations import Operation
 from flexor.frontend.cpython.values import (
     NULL_VALUE,
+    ArgumentDict,
     CellValue,
     DictValue,
     Dynamic,
@@ -193,9 +194,13 @@ def _(t: Translator, _arg: Any) -> None:
 @step(O.DELETE_SUBSCR)
 def _(t: Translator, _arg: Any) -> None:
     container, index = t.state.top.pop(2)
-    if isinstance(container, DictValue) and isinstance(index, Known) and index.object in container.items:
-        del container.items[index.object]
+    if isinstance(container, DictValue) and not isinstance(container, ArgumentDict) and evaluate.all_plain([index]):
+        if index.object not in container.items:  # type: ignore[attr-defined]
+            evaluate.raises(t, "del", operator.delitem, [Known({}), index])
+        del container.items[index.object]  # type: ignore[attr-defined]
     elif isinstance(container, ListValue) and isinstance(index, Known) and isinstance(index.object, int):
+        if not -len(container.items) <= index.object < len(container.items):
+            evaluate.raises(t, "del", operator.delitem, [Known([]), index])
         del container.items[index.object]
     else:
         raise NotTranslated("del of an item", t.state.top.line)
@@ -248,7 +253,18 @@ def _(t: Translator, _arg: Any) -> None:
 @step(O.POSITIVE)
 def _(t: Translator, _arg: Any) -> None:
     value = t.state.top.stack.pop()
-    push(t, value if isinstance(value, Dynamic) and value.kind != "object" else evaluate.unary(t, "+", operator.pos, "clone", None, value))
+    if isinstance(value, Dynamic) and value.kind == "bool":
+        push(t, t.writer.scalar("to_int", value))
+    elif isinstance(value, Dynamic) and value.is_scalar:
+        push(t, value)
+    elif evaluate.is_tensor(value) and t.lowering.framework == "torch" and value.dtype not in (None, "bool"):  # type: ignore[attr-defined]
+        push(t, value)  # torch gives the tensor itself
+    elif evaluate.is_tensor(value) and value.dtype not in (None, "bool"):  # type: ignore[attr-defined]
+        push(t, evaluate.unary(t, "+", operator.pos, "clone", None, value))
+    elif evaluate.all_plain([value]):
+        push(t, evaluate.fold(t, "+", operator.pos, [value]))
+    else:
+        push(t, t.foreign("+", operator.pos, [value]))
 
 
 @step(O.INVERT)

@@ -19,6 +19,8 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
 from flexor.errors import FlexorError
 from flexor.frontend.cpython import attributes, calls, evaluate, foreign, results, steps
 from flexor.frontend.cpython.decode import NotTranslated, Restart, Step
@@ -92,14 +94,18 @@ class Translator:
     def __init__(self, promotion: str, knowledge: Knowledge, name: str) -> None:
         self.writer = Writer(promotion)
         self.guards = Guards()
+        self.later = Guards()  # those of `guards` that are relied on behind a call that may change what they say
+        self.later_inputs: set[int] = set()  # the same of live inputs, by number
         self.knowledge = knowledge
         self.lowering = Lowering(self.writer, self.guards, promotion, self.assume)
         self.name = name
         self.live_inputs: list[tuple[Any, Callable[[], Any], Dynamic]] = []  # tensors and numbers found on the way
         self._live_of: dict[Any, Dynamic] = {}
+        self._number_of: dict[int, int] = {}
         self.observed: dict[Any, tuple[str, int] | None] = {}  # what foreign calls have given so far
         self._symbols: set[str] = set()
         self.has_effects = False
+        self.clobbers = False  # calls of the run may change objects of Python's that are read later
         self.has_rolled = False
         self.learns = False  # the kinds of some results are still to be seen
         self.classes: dict[str, type] = {}  # of inputs that are no plain tensors
@@ -123,6 +129,7 @@ class Translator:
             self.writer.function.place(block.label)
             taken = self.writer.take_over(block.slots)
             self.state = block.state.copy({id(old): new for old, new in zip(block.slots, taken)})
+            self.guards.later = self.later if self.state.is_clobbered else None
             try:
                 if block.first is not None:
                     block.first(self.state)
@@ -187,7 +194,7 @@ class Translator:
         places = state.places()
         description = Description()
         keys = {place: description.of(value) for place, value in places.items()}
-        key = (chain, tuple(keys.items()))
+        key = (chain, state.is_clobbered, tuple(keys.items()))
         label = self._blocks.get(key)
         if label is None:
             if state.top.pc in flow(state.top.code).heads:
@@ -419,15 +426,32 @@ class Translator:
         *,
         result: str = "object",
         is_pure: bool = True,
+        learns: bool = False,
+        clobbers: bool = False,
     ) -> Value:
-        """Lets Python call `function` in the run. `result` is the kind of its result; pure: it changes nothing."""
-        return foreign.write(self, what, function, arguments, keywords or {}, result, is_pure)
+        """Lets Python call `function` in the run. `result` is the kind of its result; pure: it changes nothing, and
+        may be done again; learns: what kind of tensor it gives is learnt from a run, as that of pure calls is; clobbers: it may
+        change objects that the function reads later."""
+        written = foreign.write(self, what, function, arguments, keywords or {}, result, is_pure, is_pure or learns, clobbers)
+        if clobbers:
+            self.clobbers = self.state.is_clobbered = True
+            self.guards.later = self.later
+            for value in (*arguments, *(keywords or {}).values()):
+                if isinstance(value, Known) and isinstance(value.object, attributes.CHANGEABLE):
+                    attributes.mark_changed(self, value.object)
+        return written
 
     def known(self, obj: Any) -> Value:
         """An object that was found. Tensors are not for here: they are inputs."""
         if attributes.is_tensor_object(obj):
             return self.live(("object", id(obj)), attributes.type_text(obj, with_sizes=True), lambda: obj, obj)
         return Known(obj)
+
+    def check_framework(self, obj: Any) -> None:
+        """Refuses arrays in a function of torch's and the other way round: a program computes with one framework's rules."""
+        if isinstance(obj, (np.ndarray, np.generic)) != (self.lowering.framework == "numpy") and not isinstance(obj, (bool, int, float)):
+            line = self.state.top.line if self.state.frames else None
+            raise NotTranslated("tensors of torch and of NumPy in one function", line)
 
     def declare(self, symbol: str, lo: int, hi: int | None) -> None:
         """A size of arguments with its range; the first declaration counts."""
@@ -447,10 +471,14 @@ class Translator:
         """An input that is fetched anew for every call: a parameter of a module, a tensor of a closure."""
         found = self._live_of.get(key)
         if found is None:
+            self.check_framework(obj)
             found = self.writer.input(f"live{len(self.live_inputs)}", text)
             self._live_of[key] = found
             self.live_inputs.append((obj, fetch, found))
+            self._number_of[id(found)] = len(self.live_inputs) - 1
             self.classes[found.anywhere or ""] = type(obj)
+        if self.state.is_clobbered:
+            self.later_inputs.add(self._number_of[id(found)])
         return found
 
 

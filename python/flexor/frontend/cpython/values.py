@@ -69,12 +69,23 @@ class Dynamic(Value):
 
 
 class TupleValue(Value):
-    """A tuple; `cls` is tuple, torch.Size, a named tuple's class, or list for one that a caller handed in."""
+    """A tuple; `cls` is tuple, torch.Size or a named tuple's class."""
 
     __slots__ = ("cls", "items")
 
     def __init__(self, items: Iterable[Value], cls: type = tuple) -> None:
         self.items, self.cls = tuple(items), cls
+
+
+class ArgumentList(TupleValue):
+    """A list that a caller handed in, the container `origin` of the arguments. It belongs to the caller: what changes it is not
+    followed."""
+
+    __slots__ = ("origin",)
+
+    def __init__(self, items: Iterable[Value], origin: str) -> None:
+        super().__init__(items, list)
+        self.origin = origin
 
 
 class SliceValue(Value):
@@ -123,9 +134,23 @@ class DictValue(Value):
 
 
 class ArgumentDict(DictValue):
-    """A dict that a caller handed in. It belongs to the caller: what changes it is not followed."""
+    """A dict that a caller handed in, the container `origin` of the arguments. It belongs to the caller: what changes it is not
+    followed."""
 
-    __slots__ = ()
+    __slots__ = ("origin",)
+
+    def __init__(self, items: dict[Any, Value], origin: str) -> None:
+        super().__init__(items)
+        self.origin = origin
+
+
+class DictView(Value):
+    """What keys(), values() and items() of a dict give: a view that changes with it. `source` is a DictValue, or a Known dict."""
+
+    __slots__ = ("source", "which")
+
+    def __init__(self, source: Value, which: str) -> None:
+        self.source, self.which = source, which
 
 
 class CellValue(Value):
@@ -182,12 +207,13 @@ class GeneratorValue(Value):
 
 
 class SequenceIterator(Value):
-    """Over items known at translation."""
+    """Over items known at translation; those of a list or dict that the program made are looked up in it as they are wanted."""
 
-    __slots__ = ("at", "items")
+    __slots__ = ("at", "items", "length", "source")
 
-    def __init__(self, items: Iterable[Value], at: int = 0) -> None:
-        self.items, self.at = tuple(items), at
+    def __init__(self, items: Iterable[Value], at: int = 0, source: Value | None = None) -> None:
+        self.items, self.at, self.source = tuple(items), at, source
+        self.length = len(source.items) if isinstance(source, DictValue) else 0
 
 
 class RangeIterator(Value):
@@ -236,13 +262,15 @@ _PARTS: dict[type, tuple[tuple[str, ...], tuple[str, ...]]] = {
     RunList: (("content",), ("element",)),
     SetValue: ((), ("objects",)),
     DictValue: (("items",), ("cls",)),
-    ArgumentDict: (("items",), ("cls",)),
+    ArgumentList: (("items",), ("cls", "origin")),
+    ArgumentDict: (("items",), ("cls", "origin")),
+    DictView: (("source",), ("which",)),
     CellValue: (("content",), ()),
     FunctionValue: (("defaults", "keyword_defaults", "cells"), ("code",)),
     MethodValue: (("receiver", "function"), ()),
     InstanceValue: (("fields",), ("cls",)),
     GeneratorValue: (("locals", "stack"), ("code", "pc")),
-    SequenceIterator: (("items",), ("at",)),
+    SequenceIterator: (("items", "source"), ("at", "length")),
     RangeIterator: (("following", "stop"), ("step",)),
     IndexIterator: (("container", "at"), ()),
     ZipIterator: (("parts",), ()),
@@ -308,9 +336,9 @@ class Description:
 
 
 def _known_key(obj: Any) -> Any:
-    if obj is None or isinstance(obj, (bool, int, str, bytes)):
+    if obj is None or type(obj) in (bool, int, str, bytes):
         return (type(obj), obj)
-    if isinstance(obj, float):
+    if type(obj) is float:
         return (float, repr(obj))
     if type(obj) is tuple:
         return (tuple, tuple(_known_key(item) for item in obj))
@@ -352,7 +380,8 @@ def objects_of(value: Any, make: Callable[[Value], Any]) -> Any:
     if isinstance(value, SetValue):
         return set(value.objects)
     if isinstance(value, DictValue):
-        return value.cls({key: objects_of(item, make) for key, item in value.items.items()})
+        items = {key: objects_of(item, make) for key, item in value.items.items()}
+        return items if value.cls is dict else value.cls(**items)
     if isinstance(value, SliceValue):
         return slice(*(objects_of(part, make) for part in (value.start, value.stop, value.step)))
     if isinstance(value, InstanceValue):
