@@ -458,12 +458,17 @@ class Jit:
             raise NotSupported(f"{reason}; later calls are Python's") from None
         except FlexorError as error:
             # What the engine refuses, Python may do (integers of any size), or refuse in its own way.
-            if translation.has_effects or self._fallback == "raise":
+            if translation.has_effects or (self._fallback == "raise" and translation.translator.catches is None):
                 raise
             result = self._flexor_function(*args, **kwargs)
             reason = "the program refuses what Python does: " + str(error).splitlines()[0]
             self._stats.fallbacks[reason] = self._stats.fallbacks.get(reason, 0) + 1
             return result
+        except Exception as error:
+            # The program has no handlers. It has done nothing that Python would do twice.
+            if translation.translator.catches is None:
+                raise
+            return self._python(f"{type(error).__name__} in a part that looks at exceptions", args, kwargs)
         if not translation.is_settled:
             self._learn(key, translation)
         return result

@@ -195,9 +195,12 @@ def test_effects_happen_once_and_in_order():
 def test_what_cannot_be_followed_is_python_with_a_reason():
     def f(x):
         try:
+            seen.append(len(x))
             return x / 0
         except ValueError:
             return x
+
+    seen = []
 
     with np.errstate(divide="ignore", invalid="ignore"):
         quiet = flexor.jit(f, fallback="silent")
@@ -206,6 +209,24 @@ def test_what_cannot_be_followed_is_python_with_a_reason():
         assert "an exception that the function catches" in reason
         with pytest.raises(flexor.NotSupported, match="an exception that the function catches"):
             flexor.jit(f, fallback="raise")(X)
+
+
+def test_exceptions_that_the_function_catches_are_python_s_to_handle():
+    def f(x, rows):
+        try:
+            y = x.reshape(rows, -1)
+        except ValueError:
+            return x * 0
+        finally:
+            x = x + 1
+        return y + x.sum()
+
+    jitted = flexor.jit(f, fallback="silent")
+    for rows in (4, 2, 3, 5, 20, 6):
+        assert same(jitted(X, rows), f(X, rows))
+    stats = jitted.stats()
+    assert stats["translations"] == 1
+    assert stats["fallbacks"] and all("exceptions" in reason or "refuses" in reason for reason in stats["fallbacks"])
 
 
 def test_the_exception_of_the_user_keeps_its_class_and_text():

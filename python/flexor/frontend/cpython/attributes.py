@@ -413,12 +413,18 @@ def _of_object(t: Translator, obj: Any, name: str) -> Value | None:
 
 def _of_plain_instance(t: Translator, obj: Any, name: str) -> Value | None:
     cls = type(obj)
-    raw = _raw(cls, name)
-    place = getattr(obj, "__dict__", None)
     looks_up = _raw(cls, "__getattribute__")
     if looks_up is not object.__getattribute__ and isinstance(looks_up, types.FunctionType):
         t.guards.class_attribute(cls, "__getattribute__", looks_up)
         return calls.call(t, Known(looks_up), [Known(obj), Known(name)], {})
+    return by_the_rules(t, obj, name)
+
+
+def by_the_rules(t: Translator, obj: Any, name: str) -> Value | None:
+    """What object.__getattribute__ finds, and __getattr__ where it finds nothing."""
+    cls = type(obj)
+    raw = _raw(cls, name)
+    place = getattr(obj, "__dict__", None)
     if isinstance(raw, property):
         t.guards.class_attribute(cls, name, raw)
         assert raw.fget is not None

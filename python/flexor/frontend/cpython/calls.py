@@ -101,6 +101,10 @@ def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywor
         return _module(t, function, arguments, keywords)
     if isinstance(function, type):
         return _construct(t, function, arguments, keywords)
+    if getattr(function, "__objclass__", None) is object and function.__name__ == "__getattribute__":
+        *receiver, name = [getattr(function, "__self__", None), *arguments][-2:]
+        holder = receiver[0].object if isinstance(receiver[0], Known) else receiver[0]
+        return attributes.by_the_rules(t, holder, lowering.plain(name))
     if isinstance(function, (types.BuiltinFunctionType, types.BuiltinMethodType, types.MethodWrapperType, types.MethodDescriptorType)):
         return builtin.call(t, function, arguments, keywords)
     method = attributes._raw(type(function), "__call__")

@@ -57,6 +57,8 @@ def flow(code: types.CodeType) -> Flow:
     live: list[frozenset[str]] = [frozenset()] * len(steps)
     todo = set(range(len(steps)))
     cells = frozenset(code.co_cellvars + code.co_freevars)
+    if "__class__" in cells and code.co_argcount:
+        cells |= {code.co_varnames[0]}  # super() reads it without naming it
     while todo:
         i = todo.pop()
         step = steps[i]

@@ -72,7 +72,7 @@ def write(
     """Writes the call; the result is of kind `result`, or a tensor where pure calls of earlier runs have always given one."""
     is_reader = _reads_only(function)
     for value in (*arguments, *keywords.values()):
-        _check(value, is_reader, translator.state.top.line)
+        _check(value, is_reader, what, translator.state.top.line)
     operands: list[Dynamic] = []
     for dynamic in dynamics((*arguments, *keywords.values())):
         if not any(dynamic is other for other in operands):
@@ -133,15 +133,15 @@ def write(
     return written
 
 
-def _check(value: Value, is_reader: bool, line: int) -> None:
+def _check(value: Value, is_reader: bool, what: str, line: int) -> None:
     if isinstance(value, (ListValue, RunList, SetValue, DictValue, InstanceValue)):
         if not is_reader:
-            raise NotTranslated("a list, dict or object of the program handed to Python that may change it", line)
+            raise NotTranslated(f"a list, dict or object of the program handed to {what}, which may change it", line)
     elif isinstance(value, ArgumentList):
         if not is_reader:
             raise NotTranslated("a list of the caller's handed to Python that may change it", line)
     elif not isinstance(value, (Known, Dynamic, TupleValue, SliceValue)):
-        raise NotTranslated(f"a {type(value).__name__} handed to Python", line)
+        raise NotTranslated(f"a {type(value).__name__} handed to {what}", line)
     parts: Any = ()
     if isinstance(value, (TupleValue, ListValue)):
         parts = value.items
@@ -150,7 +150,7 @@ def _check(value: Value, is_reader: bool, line: int) -> None:
     elif isinstance(value, InstanceValue):
         parts = value.fields.values()
     for part in parts:
-        _check(part, is_reader, line)
+        _check(part, is_reader, what, line)
 
 
 def _reads_only(function: Any) -> bool:

@@ -105,6 +105,7 @@ class Translator:
         self.observed: dict[Any, tuple[str, int] | None] = {}  # what foreign calls have given so far
         self._symbols: set[str] = set()
         self.has_effects = False
+        self.catches: int | None = None  # a line whose exceptions the function looks at: Python has to begin such a call anew
         self.clobbers = False  # calls of the run may change objects of Python's that are read later
         self.has_rolled = False
         self.learns = False  # the kinds of some results are still to be seen
@@ -136,6 +137,8 @@ class Translator:
                 self._follow(block.is_shared)
             except Ended:
                 pass
+        if self.catches is not None and (self.has_effects or self.lowering.has_writes):
+            raise NotTranslated("an exception that the function catches, beside effects", self.catches)
         self._write_exits()
 
     def _follow(self, entering: bool) -> None:
@@ -147,7 +150,7 @@ class Translator:
             entering = False
             step = frame.steps[frame.pc]
             if frame.pc in flow(frame.code).caught:
-                raise NotTranslated("an exception that the function catches", step.line)
+                self.catches = step.line
             self._steps += 1
             if self._steps > MOST_STEPS:
                 raise NotTranslated(f"more than {MOST_STEPS} steps: a loop that is known at translation runs too often", step.line)
