@@ -206,6 +206,29 @@ def ops_page() -> str:
     return output_of("tools/flexor_reference").rstrip("\n") + "\n"
 
 
+def calls_page() -> str:
+    """Rows of the signatures, and the Python that the decoded operations stand for."""
+    path = ROOT / "python/flexor/frontend/cpython"
+    names: dict[str, object] = {}
+    exec((path / "signatures.py").read_text(), names)
+    text = (
+        "# What Python functions are made of\n\n"
+        "Calls of torch and NumPy that [`flexor.jit`](../jit.md) writes as ops. A parameter after `!` must have its default; a call\n"
+        "that no row takes stays with the framework, as a foreign call. Ops of the [registry](ops.md) that take operands alone are\n"
+        "known by their names there; `Tensor.<op>_` are their writes.\n"
+    )
+    for title, key in (("torch", "TORCH"), ("NumPy", "NUMPY")):
+        rows = []
+        for line in str(names[key]).strip().splitlines():
+            known, _, rest = line.partition(": ")
+            parameters, _, expression = rest.partition(" -> ")
+            rows.append([", ".join(f"`{name}`" for name in known.split()), f"`{parameters}`", f"`{expression}`"])
+        text += f"\n## {title}\n\n" + table(["call", "parameters", "in ops"], rows)
+    operations = re.findall(r'^    ([A-Z_]+) = "(.+)"$', (path / "operations.py").read_text(), re.MULTILINE)
+    text += "\n## Operations of CPython\n\nWhat the bytecode of every supported release is read as.\n\n"
+    return text + table(["operation", "what it does"], [[f"`{name}`", what] for name, what in operations])
+
+
 def explain_block(steps_only: bool = False) -> str:
     """The listing, or its first part, without what differs from run to run and from host to host."""
     text = output_of("bin/flexor", "explain", "examples/add_relu_sum.fasm", "f32[8,129,768]", "f32[8,129,768]")
@@ -235,6 +258,7 @@ def outputs() -> dict[Path, str]:
         ROOT / "docs/reference/diagnostics.md": note + diagnostics_page(),
         ROOT / "docs/reference/opcodes.md": note + opcodes_page(),
         ROOT / "docs/reference/ops.md": note + ops_page(),
+        ROOT / "docs/reference/calls.md": note + calls_page(),
         ROOT / "docs/reference/options.md": note + options_page(),
         ROOT / "docs/reference/statistics.md": note + statistics_page(),
         ROOT / "python/flexor/_ops.pyi": op_stubs(),
