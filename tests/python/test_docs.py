@@ -3,6 +3,7 @@ assembler and verifier, commands in a shell, C++ as part of a program that is co
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -112,6 +113,12 @@ def test_cpp_blocks_are_parts_of_programs_that_are_tested(page):
     project = words((ROOT / "tests" / "link" / "sdk" / "CMakeLists.txt").read_text()).replace("user PRIVATE", "my_program PRIVATE")
     for _, source in blocks(page, "cmake"):
         assert all(line in project for line in source.splitlines()), source
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_examples_run(path, capsys):
+    runpy.run_path(str(path))
+    assert capsys.readouterr().out
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
