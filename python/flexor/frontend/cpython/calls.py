@@ -70,6 +70,12 @@ def call(t: Translator, callee: Value, arguments: Arguments, keywords: Keywords)
 def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywords) -> Value | None:
     if function is leave_context:
         return Known(None)
+    with_function = helpers.WITH_FUNCTION.get(function) if isinstance(function, (type, types.BuiltinFunctionType)) else None
+    if with_function is not None and _is_function(keywords.get("key") if function in (sorted, max, min) else arguments[0] if arguments else None):
+        assert isinstance(with_function, types.FunctionType)
+        return _python(t, with_function, arguments, keywords)
+    if function is helpers.in_order:
+        return _in_order(t, arguments)
     in_python = helpers.IN_PYTHON.get(function) if isinstance(function, (type, types.BuiltinFunctionType)) else None
     if in_python is not None and arguments and _is_open(arguments[0]) and not keywords:
         assert isinstance(in_python, types.FunctionType)
@@ -112,6 +118,23 @@ def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywor
         t.guards.class_attribute(type(function), "__call__", method)
         return _python(t, method, [Known(function), *arguments], keywords)
     return opaque(t, function, arguments, keywords)
+
+
+def _is_function(value: Value | None) -> bool:
+    """A function of Python, which is followed."""
+    return isinstance(value, (FunctionValue, MethodValue)) or (
+        isinstance(value, Known) and (isinstance(value.object, (types.FunctionType, types.MethodType)) or hasattr(value.object, "_flexor_function"))
+    )
+
+
+def _in_order(t: Translator, arguments: Arguments) -> Value:
+    items, keys = (evaluate.unpacked(t, argument) for argument in arguments[:2])
+    if not evaluate.all_plain([*keys, arguments[2]]):
+        raise NotTranslated("an order that only the run knows", t.state.top.line)
+    try:
+        return ListValue(helpers.in_order(items, [key.object for key in keys], arguments[2].object))  # type: ignore[attr-defined]
+    except TypeError:
+        raise NotTranslated("an order of keys that cannot be compared", t.state.top.line) from None
 
 
 # Questions about the state of the frameworks: the answer is guarded.
@@ -620,6 +643,15 @@ def _list_method(t: Translator, receiver: ListValue, name: str, arguments: Argum
         items.clear()
     elif name == "reverse":
         items.reverse()
+    elif name == "sort" and not keywords and evaluate.all_plain(items):
+        values = evaluate.fold(t, "sort", lambda *objects: sorted(objects), list(items))
+        assert isinstance(values, Known)
+        items[:] = [Known(obj) for obj in values.object]
+    elif name == "remove" and evaluate.all_plain([*items, *arguments]):
+        at = next((i for i, item in enumerate(items) if item.object == arguments[0].object), None)  # type: ignore[attr-defined]
+        if at is None:
+            evaluate.raises(t, "remove", [].remove, arguments)
+        del items[at]
     elif name == "copy":
         return ListValue(items)
     elif name == "insert" and isinstance(arguments[0], Known):

@@ -44,7 +44,8 @@ from flexor.frontend.cpython.values import (
 from flexor.frontend.cpython.writer import NotWritten, Writer
 
 ASSUMPTION = "the program assumes "  # begins the text of an assertion that is no assertion of the user's
-MOST_FRAMES = 100
+MOST_FRAMES = 900  # fewer than Python allows
+MOST_OPEN_FRAMES = 100  # where a branch of the run decides whether there are more
 MOST_STEPS = 400_000
 MOST_VERSIONS = 200
 _CONDITIONS = {Operation.BRANCH_TRUE, Operation.BRANCH_FALSE}
@@ -334,8 +335,9 @@ class Translator:
 
     def enter(self, code: types.CodeType, globals_: dict[str, Any], locals_: dict[str, Value], on_return: Value | None = None) -> None:
         """Follows a call of a Python function."""
-        if len(self.state.frames) >= MOST_FRAMES:
-            raise NotTranslated(f"calls nested deeper than {MOST_FRAMES}", self.state.top.line)
+        most = MOST_FRAMES if self.state.forks == self.state.frames[0].forks else MOST_OPEN_FRAMES
+        if len(self.state.frames) >= most:
+            raise NotTranslated(f"calls nested deeper than {most}", self.state.top.line)
         frame = Frame(code, globals_, self.state.forks)
         frame.locals = locals_
         frame.on_return = on_return
