@@ -323,10 +323,11 @@ def _interpreter() -> Session:
 class _Inputs:
     """Inputs by name, looked up when a result needs one."""
 
-    __slots__ = ("containers", "names", "values")
+    __slots__ = ("containers", "names", "shared", "values")
 
     def __init__(self, names: list[str], values: list[Any], containers: list[Any]) -> None:
         self.names, self.values, self.containers = names, values, containers
+        self.shared: dict[int, Any] = {}  # what the result has in several places
 
     def __getitem__(self, name: str) -> Any:
         if name.startswith("container "):
@@ -353,6 +354,12 @@ class JitStats:
     foreign_calls: list[tuple[str, int, str]] = dataclasses.field(default_factory=list)  # (file, line, what) per translation
 
 
+class _Depth(threading.local):
+    """How many calls of a function Python runs on this thread."""
+
+    depth = 0
+
+
 class Jit:
     """A function under `flexor.jit`. Called as the function is."""
 
@@ -367,6 +374,7 @@ class Jit:
         self._fixed: frozenset[str] = frozenset()
         self._refused: dict[Any, str] = {}
         self._lock = threading.RLock()
+        self._in_python = _Depth()
         self._stats = JitStats()
         if isinstance(target, types.FunctionType):
             functools.update_wrapper(self, target)
@@ -387,6 +395,8 @@ class Jit:
         return f"<flexor.jit {getattr(self._flexor_function, '__qualname__', self._flexor_function)!r}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._in_python.depth:  # a function that Python runs calls itself: two frames a call, as few as there can be
+            return self._flexor_function(*args, **kwargs)
         self._stats.calls += 1
         if self._code is not None and self._flexor_function.__code__ is not self._code:
             self._forget()
@@ -460,7 +470,7 @@ class Jit:
             # What the engine refuses, Python may do (integers of any size), or refuse in its own way.
             if translation.has_effects or (self._fallback == "raise" and translation.translator.catches is None):
                 raise
-            result = self._flexor_function(*args, **kwargs)
+            result = self._plainly(args, kwargs)
             reason = "the program refuses what Python does: " + str(error).splitlines()[0]
             self._stats.fallbacks[reason] = self._stats.fallbacks.get(reason, 0) + 1
             return result
@@ -475,7 +485,7 @@ class Jit:
 
     def _watch(self, key: Any, translation: Translation, live: list[Any], args: Any, kwargs: Any) -> Any:
         """Python runs the call, to see whether the calls in it change what the function reads behind them."""
-        result = self._flexor_function(*args, **kwargs)
+        result = self._plainly(args, kwargs)
         self._stats.watched += 1
         if translation.holds(live):
             translation.is_watched = True
@@ -572,6 +582,8 @@ class Jit:
             frame.locals = {"target": target, "args": TupleValue(positional), "kwargs": DictValue(named)}
         else:
             function = self._flexor_function
+            if self._code.co_flags & inspect.CO_GENERATOR:
+                raise NotTranslated("a generator")
             translator.guards.attribute(function, "__code__", self._code)
             frame = Frame(self._code, function.__globals__, 0)
             frame.locals = dict(values)
@@ -592,7 +604,14 @@ class Jit:
             raise NotSupported(f"{self._name()} was not compiled: {reason}")
         if self._fallback == "warn" and count == 0:
             _log.warning("%s runs in Python: %s", self._name(), reason)
-        return self._flexor_function(*args, **kwargs)
+        return self._plainly(args, kwargs)
+
+    def _plainly(self, args: Any, kwargs: Any) -> Any:
+        self._in_python.depth += 1
+        try:
+            return self._flexor_function(*args, **kwargs)
+        finally:
+            self._in_python.depth -= 1
 
     # --------------------------------------------------------------------------------------------------------- shown
 

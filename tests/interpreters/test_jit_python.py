@@ -727,6 +727,135 @@ def functions_under_other_functions(jit):
     return [*seen, scale(X), scale.times(X), Scale.of_class(X)]
 
 
+class Counting:
+    def __init__(self):
+        self.reads = 0
+
+    def __get__(self, instance, owner=None):
+        self.reads += 1
+        return self.reads
+
+
+class Described:
+    value = Counting()
+
+
+def attributes_behind_descriptors(jit):
+    described = Described()
+    vars(Described)["value"].reads = 0
+
+    @jit
+    def f(x):
+        return described.value, described.value
+
+    return [f(X) for _ in range(3)], vars(Described)["value"].reads
+
+
+LATE = 5
+
+
+def builtins_that_look_at_their_caller(jit):
+    @jit
+    def f(x):
+        return "LATE" in globals(), globals()["LATE"]
+
+    @jit
+    def names(x):
+        kept = 1
+        return sorted(locals()), kept, eval("kept + 1")
+
+    return f(X), names(X)
+
+
+def results_with_one_object_in_two_places(jit):
+    @jit
+    def f(x):
+        items, table = [x], {"a": 1}
+        table["b"] = 2
+        return items, items, [table, {"again": table}]
+
+    @jit
+    def cycle(x):
+        items = [1]
+        items.append(items)
+        return items
+
+    first, second, (table, other) = f(X)
+    first.append(3)
+    whole = cycle(X)
+    return first is second, len(second), other["again"] is table, whole[1] is whole, f(X)
+
+
+def functions_handed_to_builtins(jit):
+    log = []
+
+    @jit
+    def f(x, n):
+        log_before = len(log)
+        doubled = list(map(lambda v: v * n * x, [1, 2]))
+        chosen = [v for v in filter(lambda v: v > 1, [1, 2, 3])]
+        ordered = sorted([3, 1, 2], key=lambda v: -v), sorted([(1, x), (0, x)], key=lambda pair: pair[0], reverse=True)
+        most = max([1, -5, 3], key=abs), min([2, 1, 1.0], key=lambda v: v), max("a", "b", key=lambda v: v)
+        return doubled, chosen, ordered, most, functools.reduce(lambda a, b: a + b, [x, x], 1), log_before
+
+    @jit
+    def nothing(x):
+        return max([], key=lambda v: v)
+
+    @jit
+    def lazy(x):
+        pairs = map(lambda v: log.append(v), [1, 2])
+        log.append(0)
+        list(pairs)
+        return x
+
+    return f(X, 1), f(X, 2.5), tried(nothing, X), lazy(X), log
+
+
+def lists_sorted_in_place(jit):
+    @jit
+    def f(x):
+        items = [3, 1, 2]
+        items.sort()
+        items.remove(2)
+        return items
+
+    @jit
+    def mixed(x):
+        [3, "a"].sort()
+
+    @jit
+    def missing(x):
+        [3].remove(5)
+
+    return f(X), tried(mixed, X), tried(missing, X)
+
+
+def recursion(jit):
+    @jit
+    def down(n, x):
+        return x if n == 0 else down(n - 1, x + 1)
+
+    @jit
+    def numbers(n):
+        for i in range(n):
+            yield i
+
+    @jit
+    def endless(x):
+        return endless(x)
+
+    return down(3, X), down(200, X), tried(endless, X), list(numbers(3))
+
+
+def test_recursion_of_a_known_depth_is_written_out():
+    def down(n, x):
+        return x if n == 0 else down(n - 1, x + 1)
+
+    f = flexor.jit(lambda x: down(150, x), fallback="raise")
+    assert same(f(X), down(150, X)) and same(f(X[:1]), down(150, X[:1]))
+
+
 @pytest.mark.parametrize(
     "world",
     [
@@ -746,6 +875,12 @@ def functions_under_other_functions(jit):
         lists_and_dicts_that_change_under_an_iterator,
         instances_with_rules_of_their_own,
         functions_under_other_functions,
+        attributes_behind_descriptors,
+        builtins_that_look_at_their_caller,
+        results_with_one_object_in_two_places,
+        functions_handed_to_builtins,
+        lists_sorted_in_place,
+        recursion,
     ],
 )
 def test_worlds(world):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import collections
+import functools
 import importlib.util
 import sys
 import types
@@ -431,6 +432,10 @@ def by_the_rules(t: Translator, obj: Any, name: str) -> Value | None:
         if isinstance(raw.fget, types.FunctionType):
             return calls.call(t, Known(raw.fget), [Known(obj)], {})
         return _opaque(t, obj, name)
+    gets = _raw(type(raw), "__get__")
+    is_followed = isinstance(gets, types.FunctionType) and not isinstance(raw, functools.cached_property)
+    if is_followed and hasattr(type(raw), "__set__"):
+        return _of_descriptor(t, obj, name, raw, gets)
     if isinstance(place, dict):
         if name in place or (id(place), name) in t.state.written:
             return item(t, place, name)
@@ -449,6 +454,8 @@ def by_the_rules(t: Translator, obj: Any, name: str) -> Value | None:
         if not hasattr(type(raw), "__get__"):
             t.guards.class_attribute(cls, name, raw)
             return t.known(raw)
+        if is_followed and not hasattr(raw, "_flexor_function"):
+            return _of_descriptor(t, obj, name, raw, gets)
         return _opaque(t, obj, name)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(obj, torch.nn.Module):
@@ -465,6 +472,13 @@ def by_the_rules(t: Translator, obj: Any, name: str) -> Value | None:
             t.guards.absent(place, name)
         return calls.call(t, Known(otherwise), [Known(obj), Known(name)], {})
     return _opaque(t, obj, name)
+
+
+def _of_descriptor(t: Translator, obj: Any, name: str, raw: Any, gets: types.FunctionType) -> Value | None:
+    """An attribute whose class has a __get__ of Python's."""
+    t.guards.class_attribute(type(obj), name, raw)
+    t.guards.class_attribute(type(raw), "__get__", gets)
+    return calls.call(t, Known(gets), [Known(raw), Known(obj), Known(type(obj))], {})
 
 
 def _opaque(t: Translator, obj: Any, name: str) -> Value:

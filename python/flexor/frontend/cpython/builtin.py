@@ -376,6 +376,17 @@ def _math(function: Callable[..., Any]) -> Callable[[Translator, Arguments, Keyw
     return apply
 
 
+def _of_frame(name: str, most: int) -> Callable[[Translator, Arguments, Keywords], Any]:
+    """Builtins that look at the frame of their caller, with at most so many arguments."""
+
+    def refuse(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+        if len(arguments) <= most:
+            raise NotTranslated(f"{name}()", t.state.top.line)
+        return NotImplemented
+
+    return refuse
+
+
 BUILTINS: dict[Any, Callable[[Any, Arguments, Keywords], Any]] = {
     isinstance: _isinstance,
     range: _range,
@@ -403,6 +414,13 @@ BUILTINS: dict[Any, Callable[[Any, Arguments, Keywords], Any]] = {
     len: _len,
     slice: _slice,
     callable: _callable,
+    globals: lambda t, arguments, keywords: Known(t.state.top.globals),
+    locals: _of_frame("locals", 0),
+    vars: _of_frame("vars", 0),
+    dir: _of_frame("dir", 0),
+    eval: _of_frame("eval", 3),
+    exec: _of_frame("exec", 3),
+    sys._getframe: _of_frame("sys._getframe", 1),
     super: lambda t, arguments, keywords: calls.super_of(t, arguments),
     **{f: _math(f) for f in (math.sqrt, math.exp, math.log, math.sin, math.cos, math.tanh, math.floor, math.ceil, math.isnan, math.isinf)},
 }

@@ -29,8 +29,18 @@ class _Identity:
 def template(value: Value) -> tuple[Template, list[Dynamic]]:
     """A hashable description of a result, and the values of the run in it."""
     values: list[Dynamic] = []
+    shared = _shared(value)
+    numbers: dict[int, int] = {}
 
     def describe(v: Value) -> Template:
+        if id(v) in numbers:
+            return ("again", numbers[id(v)])
+        if id(v) in shared:
+            numbers[id(v)] = len(numbers)
+            return ("shared", numbers[id(v)], describe_once(v))
+        return describe_once(v)
+
+    def describe_once(v: Value) -> Template:
         if isinstance(v, Known):
             return ("known", _Identity(v.object))
         if isinstance(v, Dynamic):
@@ -61,14 +71,57 @@ def template(value: Value) -> tuple[Template, list[Dynamic]]:
     return describe(value), values
 
 
+def _shared(value: Value) -> set[int]:
+    """The lists, dicts and objects that stand in a result more than once. Raises NotTranslated for one that contains itself."""
+    seen: set[int] = set()
+    shared: set[int] = set()
+    around: list[Value] = []
+
+    def visit(v: Value) -> None:
+        parts: Any = ()
+        if isinstance(v, (TupleValue, ListValue)):
+            parts = v.items
+        elif isinstance(v, DictValue):
+            parts = v.items.values()
+        elif isinstance(v, InstanceValue):
+            parts = v.fields.values()
+        if any(v is other for other in around):
+            raise NotTranslated("a result that contains itself")
+        if isinstance(v, (ArgumentList, ArgumentDict)):
+            return
+        if isinstance(v, (ListValue, RunList, SetValue, DictValue, InstanceValue)):
+            if id(v) in seen:
+                shared.add(id(v))
+                return
+            seen.add(id(v))
+        around.append(v)
+        for part in parts:
+            visit(part)
+        around.pop()
+
+    visit(value)
+    return shared
+
+
 def _as_numpy_gives(array: Any) -> Any:
     """NumPy gives scalars where it would give arrays without axes."""
     return array if array.ndim else array[()]
 
 
-def builder(described: Template, is_numpy: bool) -> Callable[[Sequence[Any], dict[str, Any], list[Any]], Any]:
-    """A function (values of the run, inputs by name, objects of the run) -> the result."""
+def builder(described: Template, is_numpy: bool) -> Callable[[Sequence[Any], Any, list[Any]], Any]:
+    """A function (values of the run, inputs by name with a dict `shared`, objects of the run) -> the result."""
     kind = described[0]
+    if kind == "again":
+        number = described[1]
+        return lambda values, inputs, objects: inputs.shared[number]
+    if kind == "shared":
+        number, make = described[1], builder(described[2], is_numpy)
+
+        def share(values: Sequence[Any], inputs: Any, objects: list[Any]) -> Any:
+            made = inputs.shared[number] = make(values, inputs, objects)
+            return made
+
+        return share
     if kind == "known":
         obj = described[1].object
         return lambda values, inputs, objects: obj
@@ -99,7 +152,7 @@ def builder(described: Template, is_numpy: bool) -> Callable[[Sequence[Any], dic
     if kind == "instance":
         names = described[2]
 
-        def instance(values: Sequence[Any], inputs: dict[str, Any], objects: list[Any]) -> Any:
+        def instance(values: Sequence[Any], inputs: Any, objects: list[Any]) -> Any:
             made = object.__new__(cls)
             for name, part in zip(names, parts):
                 object.__setattr__(made, name, part(values, inputs, objects))
