@@ -439,7 +439,7 @@ def _named_tuple(t: Translator, cls: type, arguments: Arguments, keywords: Keywo
     if own.__dict__.get("__new__") is not maker or attributes._raw(cls, "__init__") is not object.__init__:
         raise NotTranslated(f"the class {cls.__name__} makes its instances itself", t.state.top.line)
     t.guards.class_attribute(cls, "__new__", maker)
-    function = getattr(maker, "__func__", maker)
+    function: Any = getattr(maker, "__func__", maker)
     defaults = tuple(t.known(v) for v in function.__defaults__ or ())
     bound = bind(function.__code__, defaults, {}, [Known(cls), *arguments], keywords)
     if isinstance(bound, str):
@@ -468,7 +468,7 @@ def _text(function: types.FunctionType) -> str:
 
 
 def _frozen_dataclass(t: Translator, cls: type, arguments: Arguments, keywords: Keywords) -> Value:
-    function: Any = cls.__init__
+    function: Any = getattr(cls, "__init__")
     is_plain = function.__qualname__.endswith("__create_fn__.<locals>.__init__") or function.__code__.co_filename == "<string>"
     fields = dataclasses.fields(cls)
     if hasattr(cls, "__post_init__") or not is_plain or not all(f.init for f in fields):

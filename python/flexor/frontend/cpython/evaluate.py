@@ -223,7 +223,7 @@ def compare(t: Translator, op: str, a: Value, b: Value) -> Value:
             return _equal_sequences(t, op, first, second)
         if any(isinstance(v, Known) and (v.object is None or isinstance(v.object, str)) for v in (a, b)) and any(is_number(v) for v in (a, b)):
             return Known(op == "!=")
-        if isinstance(a, Known) and isinstance(b, Known) and all(type(v.object).__eq__ is object.__eq__ for v in (a, b)):
+        if isinstance(a, Known) and isinstance(b, Known) and all(getattr(type(v.object), "__eq__") is object.__eq__ for v in (a, b)):
             return Known((a.object is b.object) == (op == "=="))
     is_users = _is_users(a) or _is_users(b)
     return t.foreign(op, function, [a, b], is_pure=not is_users, clobbers=is_users)

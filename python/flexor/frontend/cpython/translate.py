@@ -63,7 +63,7 @@ class Knowledge:
     foreign: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)  # sites whose op the Builder refuses
     fixed: set[str] = dataclasses.field(default_factory=set)  # arguments whose value has to be known
     unrolls: bool = False  # loops over long ranges are written out
-    live: set[tuple[int, str]] = dataclasses.field(default_factory=set)  # attributes that the function writes
+    live: set[tuple[int, Any]] = dataclasses.field(default_factory=set)  # attributes that the function writes
     elements: dict[Any, tuple[str, str | None, int]] = dataclasses.field(default_factory=dict)  # of lists that loops fill
     results: dict[tuple[Any, ...], tuple[str, int]] = dataclasses.field(default_factory=dict)  # tensors that sites gave
     varying: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)  # sites that gave different kinds

@@ -380,8 +380,8 @@ def objects_of(value: Any, make: Callable[[Value], Any]) -> Any:
     if isinstance(value, SetValue):
         return set(value.objects)
     if isinstance(value, DictValue):
-        items = {key: objects_of(item, make) for key, item in value.items.items()}
-        return items if value.cls is dict else value.cls(**items)
+        named = {key: objects_of(item, make) for key, item in value.items.items()}
+        return named if value.cls is dict else value.cls(**named)
     if isinstance(value, SliceValue):
         return slice(*(objects_of(part, make) for part in (value.start, value.stop, value.step)))
     if isinstance(value, InstanceValue):
