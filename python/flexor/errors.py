@@ -31,7 +31,7 @@ class ShapeError(FlexorError, ValueError, RuntimeError):
 
 
 class IndexShapeError(ShapeError, IndexError):
-    """An axis or element index lies outside its dimension."""
+    """An axis or element index lies outside its dimension, or the largest of no elements is asked for."""
 
 
 class DivisionError(ShapeError, ZeroDivisionError):
@@ -92,6 +92,7 @@ _FAMILIES: dict[str, type[FlexorError]] = {
 _BY_NAME: dict[str, type[FlexorError]] = {
     "AxisOutOfRange": IndexShapeError,
     "ElementIndexOutOfRange": IndexShapeError,
+    "EmptyReduction": IndexShapeError,
     "DivisionByZero": DivisionError,
     "IntegerOutOfRange": IntegerRangeError,
     "SizeOverflow": SizeOverflowError,
