@@ -196,7 +196,9 @@ class _Abstract:
 
     def _input(self, name: str, text: str) -> Dynamic:
         self.names.append(name)
-        return self.translator.writer.input(name if name.isidentifier() else f"arg{len(self.names)}", text)
+        made = self.translator.writer.input(name if name.isidentifier() else f"arg{len(self.names)}", text)
+        self.translator.arguments[made.anywhere] = name
+        return made
 
     def _type(self, name: str, obj: Any) -> str:
         given = self.dims.get(name)
@@ -527,9 +529,11 @@ class Jit:
                 refused = f"more than {MOST_TRANSLATIONS} translations of one function"
             if refused is not None:
                 return self._python(refused, args, kwargs)
+            before = self._fixed
             try:
                 translation = self._translate(key, bound)
             except NotTranslated as error:
+                self._fixed = before  # the refusal holds for every value
                 reason = error.reason + (f" (line {error.line})" if error.line is not None else "")
                 self._note_refusal(key, reason)
                 return self._python(reason, args, kwargs)
@@ -550,7 +554,7 @@ class Jit:
             try:
                 self._write(translator, bound)
             except Restart:
-                self._fixed = frozenset(knowledge.fixed)
+                self._fixed |= knowledge.fixed
                 continue
             except NotTranslated:
                 if not translator.has_rolled or knowledge.unrolls:
@@ -594,6 +598,10 @@ class Jit:
                 frame.locals[self._code.co_varnames[rest]] = DictValue(given.items)
             cells = function.__closure__ or ()
             frame.locals.update(zip(self._code.co_freevars, (Known(cell) for cell in cells)))
+        if translator.lowering.framework == "torch" and not any(v.kind == "tensor" for v in translator.writer.inputs):
+            import torch
+
+            translator.known(torch.empty(0))  # results are of the framework that the inputs are of
         translator.run(frame)
 
     def _python(self, reason: str, args: Any, kwargs: Any) -> Any:

@@ -129,9 +129,7 @@ def binary(t: Translator, op: str, a: Value, b: Value, in_place: bool = False) -
     if is_tensor(a) or is_tensor(b):
 
         def write() -> Value:
-            if in_place and is_tensor(a) and op != "@":
-                return t.lowering.written(a, name + "_", b)  # type: ignore[no-any-return]
-            return t.writer.op(name, a, b)
+            return t.lowering.operated(name + "_" * (in_place and is_tensor(a) and op != "@"), a, b)  # type: ignore[no-any-return]
 
         return t.attempt(write, lambda: _foreign_operator(t, op, python, a, b, in_place))
     if is_number(a) and is_number(b):

@@ -6,7 +6,7 @@ import operator
 import types
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
-from flexor.frontend.cpython import attributes, calls, evaluate
+from flexor.frontend.cpython import attributes, calls, evaluate, lowering
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
     ArgumentDict,
@@ -156,7 +156,9 @@ def selected(t: Translator, tensor: Dynamic, index: Value) -> Value:
         elif isinstance(item, SliceValue):
             parts = [_bound(part) for part in (item.start, item.stop, item.step)]
             if not all(isinstance(p, Known) and p.object is None for p in parts):
-                step = parts[2] if not (isinstance(parts[2], Known) and parts[2].object is None) else 1
+                step = parts[2] if not (isinstance(parts[2], Known) and parts[2].object is None) else Known(1)
+                if t.lowering.framework == "torch" and lowering.plain(step) < 1:
+                    raise NotWritten("a step that torch refuses")
                 value = op("slice", value, axis=axis, start=parts[0], stop=parts[1], step=step)
             axis += 1
         elif isinstance(item, Known) and type(item.object) is int:

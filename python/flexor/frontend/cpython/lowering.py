@@ -6,15 +6,16 @@ import ast
 import functools
 import inspect
 import math
+import operator
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from flexor import _flexor
 from flexor.frontend.cpython import signatures
+from flexor.frontend.cpython.composites import Composites
 from flexor.frontend.cpython.guards import Guards
-from flexor.frontend.cpython.values import Dynamic, Known, ListValue, MethodValue, TupleValue, Value
-from flexor.frontend.cpython.writer import NotWritten, Writer, dtype_name
+from flexor.frontend.cpython.values import Dynamic, Known, ListValue, MethodValue, TupleValue, Value, is_int
+from flexor.frontend.cpython.writer import NotKnown, NotWritten, Writer, dtype_name, registry
 
 
 def lifted(value: Any) -> Any:
@@ -30,12 +31,14 @@ def plain(value: Any) -> Any:
         return tuple(plain(item) for item in value.items)
     if isinstance(value, ListValue):
         return [plain(item) for item in value.items]
+    if isinstance(value, Dynamic):
+        raise NotKnown(value)
     if isinstance(value, Value):
         raise NotWritten("an argument that has to be known at translation")
     return value
 
 
-class Lowering:
+class Lowering(Composites):
     """The names that an expression of a row may call. Ops of the registry are attributes."""
 
     def __init__(self, writer: Writer, guards: Guards, framework: str, assume: Callable[[Value, str], None]) -> None:
@@ -48,8 +51,13 @@ class Lowering:
 
         def call(*operands: Any, **attributes: Any) -> Any:
             values = list(operands)
-            while values and len(values) > 1 and _is_none(values[-1]):
+            needed = sum(1 for _, kind, _ in registry()[op]["operands"] if not kind.startswith("optional"))
+            if any("list" in kind for _, kind, _ in registry()[op]["operands"]):
+                needed = len(values)
+            while len(values) > needed and _is_none(values[-1]):
                 values.pop()
+            if any(_is_none(v) for v in values[:needed]):
+                raise NotWritten("None in the place of a tensor")
             results = self.writer.ops(op, [_operand(v) for v in values], attributes)
             return results[0] if len(results) == 1 else TupleValue(results)
 
@@ -58,11 +66,27 @@ class Lowering:
     # --------------------------------------------------------------------------------------------------- arguments
 
     def axes(self, dim: Any) -> Any:
-        """Axes as an attribute: none for all of them."""
+        """Axes as an attribute: none for all of them, which torch's older reductions also take for no axes."""
         dim = plain(dim)
-        if dim is None or dim in ((), []):
+        if dim is None or (dim in ((), []) and self.framework == "torch"):
             return None
-        return [dim] if isinstance(dim, int) else list(dim)
+        return self.some_axes(dim)
+
+    def some_axes(self, dim: Any) -> Any:
+        """Axes as an attribute, none for all; not where none of them are named."""
+        dim = plain(dim)
+        axes = list(dim) if isinstance(dim, (tuple, list)) else [dim]
+        if dim is None:
+            return None
+        if not axes or not all(type(axis) is int for axis in axes):
+            raise NotWritten("axes that are no integers, or none")
+        return axes
+
+    def one_axis(self, dim: Any) -> Any:
+        """One axis as an attribute of axes; none for all."""
+        if plain(dim) is not None and type(plain(dim)) is not int:
+            raise NotWritten("an axis that is no integer")
+        return self.axes(dim)
 
     def sizes(self, given: Any) -> Any:
         """Sizes given as one sequence or one by one."""
@@ -82,10 +106,6 @@ class Lowering:
         if not isinstance(sequence, (TupleValue, ListValue)):
             raise NotWritten("a sequence of unknown length")
         return list(sequence.items)
-
-    def length(self, shape: Any) -> int:
-        """How many sizes a shape has."""
-        return 1 if isinstance(shape, Dynamic) or isinstance(plain(shape), int) else len(self.sizes(shape))
 
     def tensor(self, value: Any) -> Dynamic:
         """The tensor that a row works on."""
@@ -139,13 +159,16 @@ class Lowering:
         """The number of elements."""
         total: Any = Known(1)
         for size in self.shape_of(value):
-            if isinstance(total, Known) and isinstance(size, Known):
-                total = Known(total.object * size.object)
-            elif isinstance(total, Known) and total.object == 1:
-                total = size
-            else:
-                total = self.writer.scalar("mul", total, size)
+            total = self.multiplied(total, size)
         return total
+
+    def multiplied(self, x: Value, y: Value) -> Value:
+        """The product of two sizes."""
+        if isinstance(x, Known) and isinstance(y, Known):
+            return Known(x.object * y.object)
+        if isinstance(x, Known) and x.object == 1:
+            return y
+        return x if isinstance(y, Known) and y.object == 1 else self.writer.scalar("mul", x, y)
 
     # ------------------------------------------------------------------------------------------------------ dtypes
 
@@ -216,6 +239,8 @@ class Lowering:
     def converted(self, value: Any, target: Sequence[Any], dtype: Any, device: Any) -> Any:
         """Tensor.to."""
         wanted, where = plain(dtype), plain(device)
+        if [plain(given) for given in target if not isinstance(given, Dynamic)].count(True) and len(target) > 2:
+            raise NotWritten("a copy that is asked for by place")
         for given in target:
             if isinstance(given, Dynamic):
                 wanted = self.dtype_of(given)
@@ -231,14 +256,35 @@ class Lowering:
 
     # --------------------------------------------------------------------------------------------------------- ops
 
-    def divide(self, x: Any, y: Any, rounding: Any) -> Any:
-        """torch.div."""
-        rounding = plain(rounding)
-        if rounding is None:
-            return self.writer.op("div", x, y)
-        if rounding == "floor":
-            return self.writer.op("floor_divide", x, y)
-        raise NotWritten(f"rounding_mode={rounding!r}")
+    def operated(self, op: str, x: Any, y: Any) -> Any:
+        """An operator of two operands. Torch refuses negative numbers as powers of integers, and floats as none of their operands."""
+        if op in ("pow", "pow_") and self.framework == "torch" and "int" in self._kinds(x) and is_int(y):
+            self.assume(self._compared("ge", y, Known(0)), "a power that is not negative")
+        return self.written(x, op, y) if op.endswith("_") else self.writer.op(op, _operand(x), _operand(y))
+
+    def factor(self, alpha: Any, *values: Any) -> Any:
+        """A factor of an operand; of integers it is no float."""
+        if "float" not in self._kinds(*values) and not is_int(alpha):
+            raise NotWritten("a factor of floats for integers")
+        return alpha
+
+    def _kinds(self, *values: Any) -> str:
+        """Names of dtypes and of kinds of numbers."""
+        tensors = [self.dtype_of(v) for v in values if isinstance(v, Dynamic) and v.kind == "tensor"]
+        numbers = [v.kind if isinstance(v, Dynamic) else type(plain(v)).__name__ for v in values]
+        return " ".join(tensors + numbers)
+
+    def normalized(self, x: Any, shape: Any, weight: Any) -> int:
+        """How many axes layer_norm works on. A weight has the shape; without one the sizes of x have to."""
+        sizes = self.sizes(shape)
+        own = self.shape_of(x)
+        held = self.shape_of(weight) if not _is_none(weight) else []
+        if not sizes or len(sizes) > len(own):
+            raise NotWritten("a shape that does not fit")
+        if [v.object if isinstance(v, Known) else None for v in held] != [plain(v) if not isinstance(v, Dynamic) else v for v in sizes]:
+            for mine, given in zip(own[-len(sizes) :], map(lifted, sizes)):
+                self.assume_equal(mine, given, "sizes of the normalized shape")
+        return len(sizes)
 
     def in_place_if(self, in_place: Any, op: str, x: Any, **attributes: Any) -> Any:
         """An op that torch also has as a write."""
@@ -268,6 +314,8 @@ class Lowering:
         axis = plain(dim)
         if axis is None:
             return self.writer.op("reduce_" + which, x)
+        if type(axis) is not int:
+            raise NotWritten("an axis that is no integer")
         torch: Any = sys.modules["torch"]
         values = self.writer.op("reduce_" + which, x, axes=[axis], keepdim=keepdim)
         indices = self.writer.op("arg" + which, x, axes=[axis], keepdim=keepdim)
@@ -276,7 +324,11 @@ class Lowering:
     def correction_of(self, unbiased: Any, correction: Any) -> int:
         """Degrees of freedom."""
         correction = plain(correction)
-        return int(plain(unbiased)) if correction is None else int(correction)
+        if correction is None:
+            return int(plain(unbiased))
+        if correction != int(correction):
+            raise NotWritten("a correction that is no integer")
+        return int(correction)
 
     def named(self, name: str, results: TupleValue) -> TupleValue:
         """Results in torch's named tuple."""
@@ -348,7 +400,12 @@ class Lowering:
         return self.writer.scalar("add", x, y)
 
     def _same_size(self, x: Value, y: Value) -> Value:
-        return self.writer.scalar("eq", x, y) if isinstance(x, Dynamic) or isinstance(y, Dynamic) else Known(plain(x) == plain(y))
+        return self._compared("eq", x, y)
+
+    def _compared(self, op: str, x: Value, y: Value) -> Value:
+        if isinstance(x, Dynamic) or isinstance(y, Dynamic):
+            return self.writer.scalar(op, x, y)
+        return Known(getattr(operator, op)(plain(x), plain(y)))
 
     def unflattened(self, x: Any, dim: Any, sizes: Any) -> Any:
         """Tensor.unflatten."""
@@ -380,14 +437,30 @@ class Lowering:
     def _equal(self, x: Value, y: int) -> Value:
         return Known(x.object == y) if isinstance(x, Known) else self.writer.scalar("eq", x, Known(y))
 
+    def even_parts(self, x: Any, sections: Any, axis: Any) -> Any:
+        """torch.hsplit, vsplit and dsplit into one number of parts; `axis` counts for tensors of two and more axes."""
+        count, rank = plain(sections), plain(self.rank(x))
+        if type(count) is not int or count < 1 or rank < (2 if axis == 0 else axis):
+            raise NotWritten("sections that are no number")
+        axis = 0 if rank == 1 else axis
+        total = self.shape_of(x)[axis]
+        if isinstance(total, Known) and total.object % count:
+            raise NotWritten("parts of several sizes")
+        return self.chunked(x, Known(count), Known(axis)) if not isinstance(total, Known) else self.split_by(
+            x, Known(max(1, total.object // count)), Known(axis)
+        )
+
     def padded(self, x: Any, pad: Any, value: Any) -> Any:
         """F.pad: pairs from the last axis on."""
         amounts, rank = self.sizes(pad), plain(self.rank(x))
+        value = value if isinstance(value, Dynamic) else plain(value) or 0
+        if len(amounts) % 2 or len(amounts) > 2 * rank or (not isinstance(value, Dynamic) and abs(value) > 2**53):
+            raise NotWritten("a padding that does not fit")
         before: list[Any] = [0] * rank
         after: list[Any] = [0] * rank
         for i in range(len(amounts) // 2):
             before[rank - 1 - i], after[rank - 1 - i] = amounts[2 * i], amounts[2 * i + 1]
-        return self.writer.op("pad", x, before=before, after=after, value=float(plain(value) or 0))
+        return self.writer.op("pad", x, before=before, after=after, value=value if isinstance(value, Dynamic) else float(value))
 
     def stepped(self, bounds: Sequence[Any], dtype: Any) -> Any:
         """arange."""
@@ -395,6 +468,11 @@ class Lowering:
         if kinds != {"int"}:
             raise NotWritten("a range of floats")
         start, stop, step = (Known(0), bounds[0], Known(1)) if len(bounds) == 1 else (*bounds, Known(1))[:3]
+        if self.framework == "torch":
+            if dtype_name(plain(dtype)) == "bool" or not plain(step):
+                raise NotWritten("a range that torch refuses")
+            if not (_is_zero(start) and plain(step) > 0 and (getattr(stop, "anywhere", None) or "").startswith("size")):
+                self.assume(self._compared("ge" if plain(step) > 0 else "le", stop, start), "a range that its step leads through")
         return self.writer.op("arange", start=start, stop=stop, step=step, dtype=plain(dtype) or "int64")
 
     def product(self, x: Any, y: Any) -> Any:
@@ -406,6 +484,10 @@ class Lowering:
 
 def _is_none(value: Any) -> bool:
     return value is None or (isinstance(value, Known) and value.object is None)
+
+
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, Known) and value.object == 0
 
 
 def _operand(value: Any) -> Any:
@@ -421,7 +503,8 @@ def _operand(value: Any) -> Any:
 class Row:
     """One signature: bind arguments, then evaluate."""
 
-    def __init__(self, parameters: str, expression: str) -> None:
+    def __init__(self, parameters: str, expression: str, overloads: Sequence[dict[str, str]] = ()) -> None:
+        self.overloads = overloads  # of torch's own signature: kinds ("Tensor", "number") by parameter
         words = [word.strip() for word in _split(parameters)]
         fixed = {word[1:].split("=")[0]: ast.literal_eval(word.split("=", 1)[1]) for word in words if word.startswith("!")}
         self.fixed = fixed
@@ -435,12 +518,29 @@ class Row:
             bound = self.signature.bind(*arguments, **keywords)
         except TypeError as error:
             raise NotWritten(str(error)) from None
+        if self.overloads and not any(_takes(overload, bound.arguments) for overload in self.overloads):
+            raise NotWritten("a number in the place of a tensor, or a tensor in the place of a number")
         bound.apply_defaults()
         for name, default in self.fixed.items():
             if plain(bound.arguments[name]) != default:
                 raise NotWritten(f"the argument {name}")
         scope = {name: value if isinstance(value, (Value, tuple)) else Known(value) for name, value in bound.arguments.items()}
         return lifted(eval(self.expression, {"ops": lowering}, scope))
+
+
+def _takes(overload: dict[str, str], arguments: Mapping[str, Any]) -> bool:
+    """Whether tensors and numbers among arguments stand where an overload has them. Parameters it does not name take anything."""
+    for name, value in arguments.items():
+        kind = overload.get(name)
+        if kind == "Tensor" and (_is_number(value) or isinstance(value, Known) and value.object is None):
+            return False
+        if kind == "Tensor?" and _is_number(value):
+            return False
+    return True
+
+
+def _is_number(value: Any) -> bool:
+    return value.is_scalar if isinstance(value, Dynamic) else isinstance(value, Known) and type(value.object) in (bool, int, float)
 
 
 class _Qualify(ast.NodeTransformer):
@@ -465,10 +565,35 @@ def _split(parameters: str) -> list[str]:
     return out
 
 
+# Functions of torch that take a number for any tensor, if one of their arguments is a tensor.
+_TAKE_NUMBERS = ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide")
+
+
 @functools.cache
-def registry() -> dict[str, dict[str, Any]]:
-    """Ops by name."""
-    return {op["name"]: op for op in _flexor.registry()}
+def _overloads(name: str, parameters: tuple[str, ...]) -> tuple[dict[str, str], ...]:
+    """What the overloads of a function or method of torch take for the parameters of its row: as torch declares them."""
+    place, _, last = name.partition(".")
+    torch: Any = sys.modules.get("torch")
+    first = next((p for p in parameters if p in ("input", "self", "tensor", "x", "query")), parameters[0] if parameters else "")
+    if torch is None or place == "F":
+        return ({first: "Tensor"},) if torch is not None else ()
+    out = []
+    for schema in torch._C._jit_get_schemas_for_operator("aten::" + last):
+        kinds = {first if a.name == "self" and "self" not in parameters else a.name: str(a.type) for a in schema.arguments if not a.is_out}
+        if "Tensor" in kinds.values() and len(kinds) == len(schema.arguments):
+            out.append({k: {"Tensor": "Tensor", "Optional[Tensor]": "Tensor?"}.get(t, "") for k, t in kinds.items()})
+    if last in _TAKE_NUMBERS:
+        out = [{p: "Tensor" if p == chosen else "" for p in parameters} for chosen in parameters[:2]]
+    if place == "Tensor":
+        out = out or [{}]
+        out = [overload | {first: "Tensor"} for overload in out]
+    return tuple(out)
+
+
+def _with_overloads(name: str, parameters: str, expression: str) -> Row:
+    row = Row(parameters, expression)
+    row.overloads = _overloads(name, tuple(row.signature.parameters))
+    return row
 
 
 @functools.cache
@@ -478,26 +603,26 @@ def rows(framework: str) -> dict[str, Row]:
     for name, op in registry().items():
         if op["attributes"] or any("list" in operand[1] for operand in op["operands"]):
             continue
-        operands = [operand[0] for operand in op["operands"]]
-        row = Row(", ".join(operands), f"{name}({', '.join(operands)})")
+        operands = [_TORCH_NAMES.get(operand[0], operand[0]) if framework == "torch" else operand[0] for operand in op["operands"]]
+        given = ", ".join(operands)
         path = op[framework]
         if path:
             module, _, last = path.rpartition(".")
             short = {"torch": "torch", "torch.nn.functional": "F", "torch.Tensor": "Tensor", "numpy": "np"}.get(module)
-            if short:
-                out[f"{short}.{last}"] = row
-            if short == "torch":
-                out[f"Tensor.{last}"] = row
-        if framework == "torch" and name.endswith("_"):
-            rest = ", ".join(operands[1:])
-            out[f"Tensor.{name}"] = Row(", ".join(operands), f"written({operands[0]}, '{name}'{', ' + rest if rest else ''})")
+            for place in (short, "Tensor") if short == "torch" else (short,) if short else ():
+                made = f"written({given[:len(operands[0])]}, '{name}'{given[len(operands[0]):]})" if name.endswith("_") else f"{name}({given})"
+                qualified = f"{place}.{last}"
+                out[qualified] = _with_overloads(qualified, given, made) if framework == "torch" else Row(given, made)
     table = signatures.TORCH if framework == "torch" else signatures.NUMPY
     for line in table.strip().splitlines():
         names, _, rest = line.partition(": ")
         parameters, _, expression = rest.partition(" -> ")
-        row = Row(parameters, expression)
-        out.update(dict.fromkeys(names.split(), row))
+        for name in names.split():
+            out[name] = _with_overloads(name, parameters, expression) if framework == "torch" else Row(parameters, expression)
     return out
+
+
+_TORCH_NAMES = {"x": "input", "y": "other"}  # of operands, where torch calls them otherwise
 
 
 @functools.cache
@@ -508,6 +633,7 @@ def functions() -> dict[int, tuple[str, Any]]:
     places: dict[str, tuple[str, Any]] = {"np": ("numpy", numpy)}
     if torch is not None:
         places |= {"torch": ("torch", torch), "F": ("torch", torch.nn.functional)}
+        places |= {"linalg": ("torch", torch.linalg), "special": ("torch", torch.special)}
     for framework in ("torch", "numpy"):
         for name in rows(framework):
             place, _, last = name.partition(".")

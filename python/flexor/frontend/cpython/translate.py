@@ -41,7 +41,7 @@ from flexor.frontend.cpython.values import (
     Value,
     clone,
 )
-from flexor.frontend.cpython.writer import NotWritten, Writer
+from flexor.frontend.cpython.writer import NotKnown, NotWritten, Writer
 
 ASSUMPTION = "the program assumes "  # begins the text of an assertion that is no assertion of the user's
 MOST_FRAMES = 900  # fewer than Python allows
@@ -110,6 +110,7 @@ class Translator:
         self.clobbers = False  # calls of the run may change objects of Python's that are read later
         self.has_rolled = False
         self.learns = False  # the kinds of some results are still to be seen
+        self.arguments: dict[str | None, str] = {}  # names by which values of arguments may become known
         self.classes: dict[str, type] = {}  # of inputs that are no plain tensors
         self.exits: dict[Any, Exit] = {}
         self.foreign_calls: list[tuple[str, int, str]] = []  # (file, line, what)
@@ -408,12 +409,25 @@ class Translator:
             return otherwise()
         try:
             return write()
+        except NotKnown as error:
+            self._fix(error.values)
+            if error.began:
+                self.knowledge.foreign.add(site)
+                raise Restart from None
+            return otherwise()
         except NotWritten:
             return otherwise()
         except FlexorError:
             # The Builder keeps its first refusal: begin anew without this op.
             self.knowledge.foreign.add(site)
             raise Restart from None
+
+    def _fix(self, values: Sequence[Dynamic]) -> None:
+        """Begins anew with the values of arguments known, where they are numbers of few values: axes, counts, flags."""
+        names = {self.arguments[v.anywhere] for v in values if v.kind in ("int", "bool") and v.anywhere in self.arguments}
+        if names:
+            self.knowledge.fixed |= names
+            raise Restart
 
     def assume(self, condition: Value, what: str) -> None:
         """Goes on as if a condition of the run held; where it does not, Python runs the call."""

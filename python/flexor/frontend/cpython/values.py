@@ -366,6 +366,12 @@ def is_known(value: Any) -> bool:
     return next(dynamics(value), None) is None
 
 
+def is_int(value: Any) -> bool:
+    """Whether a value, or a literal, is an int and no bool."""
+    value = value.object if isinstance(value, Known) else value
+    return value.kind == "int" if isinstance(value, Dynamic) else type(value) is int
+
+
 def objects_of(value: Any, make: Callable[[Value], Any]) -> Any:
     """The Python object that a value stands for; `make` gives those of Dynamics and functions."""
     if isinstance(value, Known):

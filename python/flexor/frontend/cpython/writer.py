@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from flexor import _flexor
-from flexor.frontend.cpython.values import SCALARS, Dynamic, Known, ListValue, TupleValue, Value
+from flexor.errors import FlexorError
+from flexor.frontend.cpython.values import SCALARS, Dynamic, Known, ListValue, TupleValue, Value, dynamics
 
 
 _EXAMPLES = {"int": 0, "float": 0.0, "bool": False, "object": 0}
@@ -14,6 +16,25 @@ _EXAMPLES = {"int": 0, "float": 0.0, "bool": False, "object": 0}
 
 class NotWritten(Exception):
     """An op that the Builder refuses, or an operand that no op takes: the call is left to the framework."""
+
+
+@functools.cache
+def registry() -> dict[str, dict[str, Any]]:
+    """Ops by name."""
+    return {op["name"]: op for op in _flexor.registry()}
+
+
+@functools.cache
+def _attribute_types(op: str) -> dict[str, str]:
+    return {name: type_ for name, type_, _ in registry()[op]["attributes"]}
+
+
+class NotKnown(NotWritten):
+    """An op needs a value at translation that is of the run. `began`: the Builder has refused it, and takes nothing after that."""
+
+    def __init__(self, *values: Dynamic, began: bool = False) -> None:
+        super().__init__("an argument that has to be known at translation")
+        self.values, self.began = values, began
 
 
 class Writer:
@@ -79,9 +100,23 @@ class Writer:
     # ------------------------------------------------------------------------------------------------------------- ops
 
     def ops(self, name: str, operands: Sequence[Value], attributes: dict[str, Any]) -> list[Dynamic]:
-        """Every result of an op. Raises a FlexorError for what the op is sure to refuse."""
+        """Every result of an op. Raises a FlexorError for what the op is sure to refuse, NotKnown if known attributes might help."""
         given = {key: self.attribute(value) for key, value in attributes.items()}
-        results = self.function.ops(name, [self.raw(v) for v in operands], {k: v for k, v in given.items() if v is not None})
+        for key, value in given.items():
+            if value is None and not _attribute_types(name)[key].endswith("?"):
+                raise NotWritten(f"None as {key}")
+        of_run = [v for value in attributes.values() for v in dynamics(value)]
+        for key, value in attributes.items():
+            wanted = _attribute_types(name).get(key, "").split(" ")[0].rstrip("?")
+            for item in dynamics(value):
+                if item.kind != "int" and item.kind != wanted:
+                    raise NotKnown(item)
+        try:
+            results = self.function.ops(name, [self.raw(v) for v in operands], {k: v for k, v in given.items() if v is not None})
+        except FlexorError:
+            if of_run:
+                raise NotKnown(*of_run, began=True) from None
+            raise
         return [self.wrap(native) for native in results]
 
     def op(self, name: str, *operands: Value, **attributes: Any) -> Dynamic:
