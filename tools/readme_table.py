@@ -38,7 +38,7 @@ def results() -> list[tuple[Path, list[Row]]]:
     """Of each processor the result file with the last name, by the date that names begin with, and its rows."""
     known = set(Row.__dataclass_fields__)
     of_cpu: dict[str, tuple[Path, list[Row]]] = {}
-    for path in sorted((ROOT / "bench/results").glob("*.json")):
+    for path in sorted((ROOT / "bench/results").glob("[0-9]*.json")):
         rows = [Row(**{key: value for key, value in row.items() if key in known}) for row in json.loads(path.read_text())]
         of_cpu[next((row.cpu for row in rows if row.cpu), "an unnamed processor")] = path, rows
     return list(of_cpu.values())

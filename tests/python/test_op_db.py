@@ -1,0 +1,30 @@
+"""A fixed sample of torch's own description of its operators beside eager. tests/conformance/op_db.py runs all of it."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is the oracle")
+pytest.importorskip("expecttest", reason="torch.testing needs it")
+pytest.importorskip("flexor", reason="the engine is not built")
+
+sys.path.append(str(Path(__file__).parents[1] / "conformance"))
+import op_db  # noqa: E402
+
+NATIVE = (
+    "add addmm amax atan2 baddbmm bmm chunk count_nonzero einsum expand hstack isclose linalg.vector_norm log_softmax"
+    " logaddexp masked_fill matmul max.reduction_with_dim mean meshgrid.variadic_tensors movedim"
+).split()
+FOREIGN = ("arange", "cat", "linspace", "bernoulli", "index_put", "acos")
+RECORDS = {op_db.name_of(record): record for record in op_db.records("a", "m")}
+
+
+@pytest.mark.parametrize("manner", op_db.MANNERS)
+@pytest.mark.parametrize("name", (*NATIVE, *FOREIGN))
+def test_samples_of_a_record_are_eagers(name, manner):
+    row = op_db.run_record(RECORDS[name], manner, dtypes=(torch.float32,), most=3, most_errors=3)
+    assert not row["wrong"] and not row["other_error"], "\n".join(row["problems"])
+    assert row["samples"]
+    if name in NATIVE and manner == "text":
+        assert row["native"], row["reasons"]
