@@ -321,6 +321,23 @@ class Composites:
         # Fresh memory, also where the axis has size 1 and the merged axes would be a view.
         return self.writer.op("flatten", self.writer.op("contiguous", wide), start_axis=axis, end_axis=axis + 1)
 
+    def reversed_view(self, x: Any, axis: Any) -> Any:
+        """np.flip, which gives a view."""
+        axes = self.some_axes(axis)
+        for each in range(_plain(self.rank(x))) if axes is None else axes:
+            x = self.writer.op("slice", x, axis=each, step=-1)
+        return x
+
+    def cut(self, x: Any, sections: Any, axis: Any) -> Any:
+        """np.split into one number of equal parts, a list."""
+        count, rank, at = _plain(sections), _plain(self.rank(x)), _plain(axis)
+        if type(count) is not int or count < 1 or type(at) is not int or not -rank <= at < rank:
+            raise NotWritten("sections that are no number")
+        total = self.shape_of(x)[at]
+        if isinstance(total, Known) and (total.object % count or total.object < count):
+            raise NotWritten("parts of several sizes, or empty ones")
+        return ListValue(self.chunked(x, Known(count), Known(at)).items)
+
     def grid(self, tensors: Sequence[Any], indexing: Any) -> Any:
         """torch.meshgrid."""
         single = len(tensors) == 1 and isinstance(tensors[0], (TupleValue, ListValue))

@@ -638,7 +638,7 @@ def functions() -> dict[int, tuple[str, Any]]:
         for name in rows(framework):
             place, _, last = name.partition(".")
             if place in places:
-                found = getattr(places[place][1], last, None)
+                found = functools.reduce(lambda holder, key: getattr(holder, key, None), last.split("."), places[place][1])
                 if found is not None:
                     out[id(found)] = (name, found)
     return out

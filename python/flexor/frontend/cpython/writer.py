@@ -105,6 +105,8 @@ class Writer:
         for key, value in given.items():
             if value is None and not _attribute_types(name)[key].endswith("?"):
                 raise NotWritten(f"None as {key}")
+        if any(isinstance(v, (TupleValue, ListValue)) for v in operands):
+            raise NotWritten("a list in the place of a tensor")
         of_run = [v for value in attributes.values() for v in dynamics(value)]
         for key, value in attributes.items():
             wanted = _attribute_types(name).get(key, "").split(" ")[0].rstrip("?")
