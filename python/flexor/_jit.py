@@ -240,6 +240,8 @@ class Translation:
         self.fetches = [fetch for _, fetch, _ in translator.live_inputs]
         self.expected = [_live_kind(obj) for obj, _, _ in translator.live_inputs]
         self.input_names: list[str] = [str(d.anywhere).removeprefix("input ") for d in translator.writer.inputs]
+        # Scalars of NumPy, which are arrays without axes in the run.
+        self.scalars = {n.removeprefix("input ") for n, cls in translator.classes.items() if issubclass(cls, np.generic)}
         is_numpy = translator.lowering.framework == "numpy"
         self.builders = [_results.builder(leaving.template, is_numpy) for leaving in translator.exits.values()]
         self.counts = [len(leaving.values) for leaving in translator.exits.values()]
@@ -295,7 +297,7 @@ class Translation:
             given = list(out) if isinstance(out, tuple) and self.counts[0] != 1 else [out]
         if number < 0:
             raise FlexorError("a call that raised when the function was translated has not raised")
-        return self.builders[number](given, _Inputs(self.input_names, values, containers), objects)  # type: ignore[arg-type]
+        return self.builders[number](given, _Inputs(self.input_names, self.scalars, values, containers), objects)  # type: ignore[arg-type]
 
 
 class _Hook:
@@ -325,16 +327,17 @@ def _interpreter() -> Session:
 class _Inputs:
     """Inputs by name, looked up when a result needs one."""
 
-    __slots__ = ("containers", "names", "shared", "values")
+    __slots__ = ("containers", "names", "scalars", "shared", "values")
 
-    def __init__(self, names: list[str], values: list[Any], containers: list[Any]) -> None:
-        self.names, self.values, self.containers = names, values, containers
+    def __init__(self, names: list[str], scalars: set[str], values: list[Any], containers: list[Any]) -> None:
+        self.names, self.scalars, self.values, self.containers = names, scalars, values, containers
         self.shared: dict[int, Any] = {}  # what the result has in several places
 
     def __getitem__(self, name: str) -> Any:
         if name.startswith("container "):
             return self.containers[int(name.removeprefix("container "))]
-        return self.values[self.names.index(name)]
+        found = self.values[self.names.index(name)]
+        return found[()] if name in self.scalars else found
 
 
 def _live_kind(obj: Any) -> Any:

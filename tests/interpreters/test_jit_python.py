@@ -377,8 +377,13 @@ def integers_of_any_size(jit):
     def shifted(n):
         return 1 << n, ~n
 
+    @jit
+    def power(a, b):
+        return a**b
+
     numbers = (2**62, -(2**63), 2**63 - 1, 3, 2**70)
-    return [f(a, b) for a in numbers for b in numbers], [shifted(n) for n in (3, 62, 63, 100)]
+    powers = [(2, 100), (2.0, 0.5), (-2.0, 0.5), (1e300, 2), (0.0, -1.0), (-2, -1), (True, 2.0)]
+    return [f(a, b) for a in numbers for b in numbers], [shifted(n) for n in (3, 62, 63, 100)], [tried(power, *pair) for pair in powers]
 
 
 ZERO = 0.0
@@ -848,6 +853,14 @@ def recursion(jit):
     return down(3, X), down(200, X), tried(endless, X), list(numbers(3))
 
 
+def scalars_of_numpy(jit):
+    @jit
+    def f(a, x):
+        return a, [a], a * 2, isinstance(a, np.ndarray), isinstance(a, np.floating), isinstance(x.sum(), np.ndarray), type(x.sum()).__name__
+
+    return [f(a, X) for a in (np.float64(1), np.int8(3), np.bool_(True), np.array(2.5), np.float32(-0.0))]
+
+
 def test_recursion_of_a_known_depth_is_written_out():
     def down(n, x):
         return x if n == 0 else down(n - 1, x + 1)
@@ -881,6 +894,7 @@ def test_recursion_of_a_known_depth_is_written_out():
         functions_handed_to_builtins,
         lists_sorted_in_place,
         recursion,
+        scalars_of_numpy,
     ],
 )
 def test_worlds(world):

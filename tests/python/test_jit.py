@@ -461,6 +461,43 @@ def two_frameworks(jit):
     return f(X, np.ones(2)), f(np.ones(2), X), f(X, np.float32(2)), [leaves(X) for _ in range(3)]
 
 
+def ranks_that_sizes_decide(jit):
+    @jit
+    def f(x):
+        return x.squeeze().dim(), torch.squeeze(x), x.squeeze(0).shape
+
+    return [f(torch.ones(shape)) for shape in ((2, 3), (1, 3), (1, 1), (2, 1), (2, 3))]
+
+
+def kinds_that_a_call_of_python_decides(jit):
+    calls = []
+
+    @flexor.disable
+    def chosen(x):
+        calls.append(len(x))
+        return x if len(calls) % 2 else x.double()
+
+    @jit
+    def f(x):
+        return chosen(x) * 2
+
+    return [f(X) for _ in range(5)], calls
+
+
+def methods_of_tensors_replaced(jit):
+    @jit
+    def f(x):
+        return x.relu() + 1
+
+    seen = [f(X)]
+    torch.Tensor.relu = lambda self: self * 0 + 9
+    try:
+        seen.append(f(X))
+    finally:
+        del torch.Tensor.relu
+    return [*seen, f(X)]
+
+
 @dataclasses.dataclass
 class Output(collections.OrderedDict):
     a: object = None
@@ -523,6 +560,9 @@ def modules_in_modules(jit):
         constants_written,
         exceptions_behind_a_write,
         two_frameworks,
+        methods_of_tensors_replaced,
+        ranks_that_sizes_decide,
+        kinds_that_a_call_of_python_decides,
         outputs_of_models,
         modules_in_modules,
     ],

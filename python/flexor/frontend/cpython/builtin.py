@@ -128,9 +128,9 @@ def class_of(t: Translator, value: Value) -> type | None:
         return type(value.object)
     if isinstance(value, Dynamic):
         if value.kind == "tensor":
-            if t.lowering.framework == "numpy":
-                return np.ndarray
             live = t.class_of_input(value)
+            if t.lowering.framework == "numpy":
+                return live if live is not None else _class_of_array(value)
             return live if live is not None else torch.Tensor  # type: ignore[union-attr]
         return {"int": int, "float": float, "bool": bool}.get(value.kind)
     kinds: dict[type, type] = {ListValue: list, RunList: list, SetValue: set, FunctionValue: types.FunctionType, RangeIterator: range}
@@ -139,6 +139,13 @@ def class_of(t: Translator, value: Value) -> type | None:
     if isinstance(value, DictView):
         return type(getattr({}, value.which)())
     return kinds.get(type(value))
+
+
+def _class_of_array(value: Dynamic) -> type | None:
+    """NumPy gives scalars where it would give arrays without axes."""
+    if value.rank == 0 and value.dtype is not None:
+        return np.dtype(value.dtype).type
+    return np.ndarray if value.rank > 0 else None
 
 
 def _isinstance(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:

@@ -584,8 +584,15 @@ def tensor_method(t: Translator, receiver: Dynamic, name: str, arguments: Argume
     row = lowering.rows(framework).get(f"{lowering.methods(framework)}.{name}")
     writes = name.endswith("_") and not name.endswith("__")
 
+    own = MISSING
+    if framework == "torch" and receiver.kind == "tensor":  # whose methods may be replaced
+        torch = sys.modules["torch"]
+        own = vars(torch.Tensor).get(name, MISSING)
+        t.guards.own_attribute(torch.Tensor, name, own)
+    is_replaced = isinstance(own, types.FunctionType) and not (own.__module__ or "").startswith("torch")
+
     def write() -> Value:
-        if row is None:
+        if row is None or is_replaced:
             raise NotWritten(name)
         return row(t.lowering, [receiver, *arguments], keywords)  # type: ignore[no-any-return]
 

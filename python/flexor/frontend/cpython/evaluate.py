@@ -133,6 +133,8 @@ def binary(t: Translator, op: str, a: Value, b: Value, in_place: bool = False) -
 
         return t.attempt(write, lambda: _foreign_operator(t, op, python, a, b, in_place))
     if is_number(a) and is_number(b):
+        if op == "**" and any(class_name(v) in ("float", "number") for v in (a, b)):
+            return t.foreign(op, function, [a, b], result="float")  # raises where it overflows, and may be complex
         if scalar is not None:
             return t.writer.scalar(scalar, a, b)
         kinds = {v.kind if isinstance(v, Dynamic) else type(v.object).__name__ for v in (a, b) if isinstance(v, (Dynamic, Known))}

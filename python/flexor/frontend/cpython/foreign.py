@@ -38,6 +38,9 @@ _numbers = itertools.count()
 _READERS: set[Any] = {print, repr, str, format, ascii, len, sum, sorted, min, max, warnings.warn, hash, any, all, isinstance, float, int, bool}
 
 
+_KINDS = {"bool": bool, "int": int, "float": float}
+
+
 class Run(threading.local):
     """The Python objects of the run that is under way on this thread."""
 
@@ -84,7 +87,9 @@ def write(
     if not is_pure:
         translator.has_effects = True
     promise = None
-    is_learnt = learns and result == "object"
+    # Behind an effect nothing can be done again if the kind is another one: it has to follow from the operands.
+    is_bound = not any(operand.kind == "object" for operand in operands) and "squeeze" not in what
+    is_learnt = learns and result == "object" and (is_bound or not translator.has_effects)
     if is_learnt and site in translator.knowledge.results and site not in translator.knowledge.varying:
         promise = translator.knowledge.results[site]
     elif is_learnt:
@@ -114,6 +119,8 @@ def write(
             raise
         if clobbers and run.holds is not None and not run.holds():
             raise StateChanged(what)
+        if result in _KINDS and type(given) is not _KINDS[result]:
+            raise NotSupported(f"{what} gives a {type(given).__name__}")
         if result == "int" and not -(2**63) <= given < 2**63:
             raise NotSupported("an integer of more than 64 bits")
         if result != "object":

@@ -60,6 +60,10 @@ class Guards:
             if found:
                 return
 
+    def own_attribute(self, cls: type, name: str, expected: Any) -> None:
+        """A class's own dict holds this, or MISSING."""
+        self._add("class", cls, name, expected)
+
     def attribute(self, holder: Any, name: str, expected: Any) -> None:
         """getattr(holder, name) is expected."""
         self._add("attribute", holder, name, expected)

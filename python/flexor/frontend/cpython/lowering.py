@@ -372,6 +372,16 @@ class Lowering(Composites):
         order = self.sizes(axes) if axes and not _is_none(axes[0]) else list(range(plain(self.rank(x))))[::-1]
         return self.writer.op("permute", x, axes=order)
 
+    def squeezed(self, x: Any, dim: Any) -> Any:
+        """torch.squeeze and np.squeeze, where the sizes say what the rank is."""
+        axes = self.some_axes(dim)
+        is_strict = self.framework == "numpy" and axes is not None
+        rank = plain(self.rank(x))
+        places = range(rank) if axes is None else axes
+        if not is_strict and not all(isinstance(self.size(x, Known(axis)), Known) for axis in places):
+            raise NotWritten("a rank that only the run knows")
+        return self.writer.op("squeeze", x, axes=axes, strict=is_strict)
+
     def split_by(self, x: Any, sections: Any, dim: Any) -> Any:
         """torch.split."""
         axis = plain(dim)
