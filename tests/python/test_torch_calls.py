@@ -311,6 +311,11 @@ x[i]
 x[[0, 1]], x[(0, 1)], x[torch.tensor([True, False, True, False])], x[z.long()]
 x[-i[0, 1:4]]
 F.dropout(x, 0.5, False), F.dropout(x, 0.0)
+F.hardtanh(x, 0.5, -0.5)
+x.lerp_(x + 1, 0.3), x.addcmul_(x, v, value=2), x.tril_(), x.triu_(-1), x.clamp_min_(0), x.clamp_max_(1)
+x.lerp_(x, x), i.clamp_max_(3), i.tril_(1), i.addcmul_(i, i)
+i.lerp_(i, 0.5)
+x.clamp_min_(v), x.clamp_max_(z)
 x.byte(), x.char(), x.half(), x.bfloat16(), x.int(), x.short()
 torch.empty(2, 3).shape, torch.empty_like(x).shape, x.new_empty(2).dtype, x.new_empty((2, 3)).shape
 """

@@ -268,6 +268,11 @@ class Lowering(Composites):
             raise NotWritten("a factor of floats for integers")
         return alpha
 
+    def not_below(self, low: Any, high: Any) -> Any:
+        """An upper bound that is not below the lower one."""
+        self.assume(self._compared("le", low, high), "bounds in their order")
+        return high
+
     def _kinds(self, *values: Any) -> str:
         """Names of dtypes and of kinds of numbers."""
         tensors = [self.dtype_of(v) for v in values if isinstance(v, Dynamic) and v.kind == "tensor"]
