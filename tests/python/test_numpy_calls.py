@@ -124,3 +124,15 @@ def test_composed_calls_are_native():
         jitted = flexor.jit(function, fallback="raise")
         assert alike(jitted(x, v), function(x, v))
         assert not jitted.stats()["foreign_calls"]
+
+
+def test_methods_that_write_are_numpys():
+    def function(x):
+        x.sort()
+        first = x[:, 0] * 2
+        x.fill(3)
+        return first, x.sum(), x
+
+    jitted = flexor.jit(function, fallback="silent")
+    for _ in range(2):
+        assert alike(jitted(arguments()[0]), function(arguments()[0]))

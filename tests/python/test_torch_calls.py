@@ -398,3 +398,33 @@ def test_attribute_of_another_kind_is_left_to_torch():
     x = arguments()[0]
     jitted = flexor.jit(lambda x, alpha: torch.add(x > 0, x > 1, alpha=alpha))
     assert torch.equal(jitted(x, True), torch.add(x > 0, x > 1, alpha=True))
+
+
+@pytest.mark.parametrize("name, given", [("unsqueeze_", (0,)), ("t_", ()), ("transpose_", (0, 1)), ("squeeze_", ()), ("resize_", (2, 2))])
+def test_methods_that_change_the_shape_of_their_tensor_are_eagers(name, given):
+    def function(x, given):
+        y = x * 2
+        return getattr(y, name)(*given), y.sum(0)
+
+    jitted = flexor.jit(function, fallback="silent")
+    for _ in range(2):
+        assert alike(jitted(arguments()[0], given), function(arguments()[0], given))
+
+
+def test_random_numbers_and_new_tensors_are_made_in_every_call():
+    torch.manual_seed(0)
+    drawn = flexor.jit(lambda x: x + torch.randn(5))
+    x = torch.zeros(5)
+    assert not torch.equal(drawn(x), drawn(x))
+    made = flexor.jit(lambda n: torch.linspace(0, 1, 3))
+    made(1).add_(1)
+    assert torch.equal(made(1), torch.linspace(0, 1, 3))
+
+
+def test_what_is_given_as_out_is_written():
+    def function(x, y):
+        torch.logaddexp2(x, x, out=y)
+        return y + 1
+
+    x, y, z = arguments()[0], torch.zeros(4, 5), torch.zeros(4, 5)
+    assert alike(flexor.jit(function)(x, y), function(x, z)) and torch.equal(y, z)

@@ -578,11 +578,27 @@ def _method(t: Translator, receiver: Value, name: str, arguments: Arguments, key
     raise NotTranslated(f"the method {name} of a {type(receiver).__name__}", t.state.top.line)
 
 
+# Methods after which a tensor object has another shape, other strides, memory or flags: the program's tensors are not that object.
+_CHANGE_THE_OBJECT = {
+    "torch": frozenset(
+        "as_strided_ detach_ rename_ requires_grad_ resize_ resize_as_ set_ share_memory_ squeeze_ swapaxes_ swapdims_ t_ transpose_"
+        " unsqueeze_".split()
+    ),
+    "numpy": frozenset(("byteswap", "resize", "setfield", "setflags")),
+}
+_NUMPY_WRITES = frozenset(("fill", "partition", "put", "sort"))
+
+
 def tensor_method(t: Translator, receiver: Dynamic, name: str, arguments: Arguments, keywords: Keywords) -> Value:
     """receiver.name(...), of a tensor or an object of the run."""
     framework = t.lowering.framework
     row = lowering.rows(framework).get(f"{lowering.methods(framework)}.{name}")
     writes = name.endswith("_") and not name.endswith("__")
+    if name in _CHANGE_THE_OBJECT[framework] and receiver.kind == "tensor":
+        raise NotTranslated(f"{name}, which changes what a tensor is and not what it holds", t.state.top.line)
+    if framework == "numpy" and name in _NUMPY_WRITES and receiver.kind == "tensor":
+        t.foreign("." + name, functools.partial(_invoke, name), [receiver, *arguments], keywords, result="none", is_pure=False)
+        return Known(None)
 
     own = MISSING
     if framework == "torch" and receiver.kind == "tensor":  # whose methods may be replaced

@@ -451,7 +451,9 @@ class Translator:
         """Lets Python call `function` in the run. `result` is the kind of its result; pure: it changes nothing, and
         may be done again; learns: what kind of tensor it gives is learnt from a run, as that of pure calls is; clobbers: it may
         change objects that the function reads later."""
-        written = foreign.write(self, what, function, arguments, keywords or {}, result, is_pure, is_pure or learns, clobbers)
+        learns = learns or is_pure
+        is_pure = is_pure and "out" not in (keywords or {})  # written by functions of the frameworks
+        written = foreign.write(self, what, function, arguments, keywords or {}, result, is_pure, learns, clobbers)
         if clobbers:
             self.clobbers = self.state.is_clobbered = True
             self.guards.later = self.later
