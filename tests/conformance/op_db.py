@@ -178,9 +178,14 @@ def difference(got: Any, wanted: Any, values: bool = True) -> str | None:
     return None if type(got) is type(wanted) and repr(got) == repr(wanted) else f"{got!r}, not {wanted!r}"
 
 
+def _copied(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    sparse = {id(t): t.clone() for t in tensors(arguments) if t.layout != torch.strided}
+    return copy.deepcopy(arguments, sparse)
+
+
 def judge(program: Program, arguments: tuple[Any, ...], values: bool = True) -> str | None:
     """What is wrong with one call beside eager; None: nothing."""
-    mine, theirs = copy.deepcopy(arguments), copy.deepcopy(arguments)
+    mine, theirs = _copied(arguments), _copied(arguments)
     wanted, got = _outcome(program.eager, theirs), _outcome(program.jitted, mine)
     if wanted[0] != got[0]:
         return f"{got[0]} {_short(got[1])} where eager {wanted[0]} {_short(wanted[1])}"
