@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "support/check.h"
+#include "tensor/element.h"
 #include "types/half.h"
 
 namespace flexor::ops {
@@ -16,8 +17,8 @@ std::int64_t truncate(double value) {
 }
 
 template <class T>
-T& at(const Tensor& tensor, std::int64_t offset) {
-    return tensor.data_as<T>()[offset];
+Unaligned<T>& at(const Tensor& tensor, std::int64_t offset) {
+    return tensor.data_as<Unaligned<T>>()[offset];
 }
 
 }  // namespace
@@ -28,7 +29,7 @@ double load_real(const Tensor& tensor, std::int64_t offset) {
         case DType::kU8: return at<std::uint8_t>(tensor, offset);
         case DType::kI8: return at<std::int8_t>(tensor, offset);
         case DType::kI32: return at<std::int32_t>(tensor, offset);
-        case DType::kI64: return static_cast<double>(at<std::int64_t>(tensor, offset));
+        case DType::kI64: return static_cast<double>(at<std::int64_t>(tensor, offset).value);
         case DType::kF16: return types::f32_from_f16(at<std::uint16_t>(tensor, offset));
         case DType::kBF16: return types::f32_from_bf16(at<std::uint16_t>(tensor, offset));
         case DType::kF32: return at<float>(tensor, offset);

@@ -1,5 +1,5 @@
 #pragma once
-// Reads one element of raw tensor memory as a scalar.
+// Elements of raw tensor memory, which need not lie at multiples of their size.
 #include <cstdint>
 #include <cstring>
 
@@ -8,6 +8,14 @@
 #include "types/half.h"
 
 namespace flexor {
+
+// An element where it lies: what a pointer to caller memory points to.
+template <class T>
+struct [[gnu::packed]] Unaligned {
+    T value;
+    operator T() const { return value; }  // NOLINT: implicit on purpose
+    Unaligned& operator=(T v) { return value = v, *this; }
+};
 
 template <class T>
 T load_element(const void* data, std::int64_t index) {

@@ -10,6 +10,7 @@
 
 #include "support/check.h"
 #include "support/diagnostic.h"
+#include "tensor/element.h"
 
 namespace flexor {
 namespace {
@@ -121,6 +122,7 @@ std::size_t extent_in_bytes(DType dtype, std::span<const std::int64_t> sizes, st
     return (static_cast<std::size_t>(last) + 1) * dtype_size(dtype);
 }
 
+// Elements of a source may lie anywhere in memory, those of the copy are aligned.
 struct CopyAxis {
     std::int64_t size;
     std::int64_t from;
@@ -129,7 +131,7 @@ struct CopyAxis {
 
 // Two inner axes, in squares that stay in the cache where one side is transposed.
 template <class T>
-void copy_plane(const T* from, T* to, CopyAxis rows, CopyAxis columns) {
+void copy_plane(const Unaligned<T>* from, T* to, CopyAxis rows, CopyAxis columns) {
     constexpr std::int64_t kSide = 32;
     if (columns.from == 1 && columns.to == 1) {
         for (std::int64_t r = 0; r < rows.size; ++r) {
@@ -151,7 +153,7 @@ void copy_plane(const T* from, T* to, CopyAxis rows, CopyAxis columns) {
 }
 
 template <class T>
-void copy_axes(const T* from, T* to, std::span<const CopyAxis> axes) {
+void copy_axes(const Unaligned<T>* from, T* to, std::span<const CopyAxis> axes) {
     if (axes.size() == 2) {
         copy_plane(from, to, axes[0], axes[1]);
         return;
@@ -189,7 +191,7 @@ void copy_compact(const Tensor& source, T* to) {
         std::reverse(axes.begin() + 2, axes.begin() + static_cast<std::ptrdiff_t>(n));
     }
     const std::size_t first = n >= 4 ? 2 : n - 2;
-    copy_axes(static_cast<const T*>(source.data()), to, std::span(axes).subspan(first, n - first));
+    copy_axes(static_cast<const Unaligned<T>*>(source.data()), to, std::span(axes).subspan(first, n - first));
 }
 
 }  // namespace

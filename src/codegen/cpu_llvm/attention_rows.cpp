@@ -70,14 +70,14 @@ struct Emitter {
                 return ir.fadd(score, ir.select(seen, LLVMConstNull(vector), minus));
             }
             case MaskForm::kAdditive:
-                return ir.fadd(score, load_lanes(real, tile.at(real, mask_row, j), align, lane_mask));
+                return ir.fadd(score, load_lanes(real, tile.at(real, mask_row, j), kAnyAlignment, lane_mask));
             case MaskForm::kNarrow: break;
         }
         if (dtype == DType::kF16) {
-            V halves = load_lanes(tile.i16, tile.at(tile.i16, mask_row, j), 2, lane_mask);
+            V halves = load_lanes(tile.i16, tile.at(tile.i16, mask_row, j), kAnyAlignment, lane_mask);
             return ir.fadd(score, ir.fpext(ir.bitcast(halves, TileIr::vec(tile.f16, lanes)), tile.f32));
         }
-        V bits = load_lanes(tile.i16, tile.at(tile.i16, mask_row, j), 2, lane_mask);
+        V bits = load_lanes(tile.i16, tile.at(tile.i16, mask_row, j), kAnyAlignment, lane_mask);
         return ir.fadd(score, ir.bitcast(ir.shl(ir.zext(bits, tile.i32), 16), vector));
     }
 
@@ -204,13 +204,13 @@ struct Emitter {
                 tile.int64(0), columns, lanes, {},
                 [&](V c, Values) {
                     V x = tile.load(vector, tile.at(real, from, c), align);
-                    tile.store(ir.fmul(x, factors_vector), tile.at(real, to, c), align);
+                    tile.store(ir.fmul(x, factors_vector), tile.at(real, to, c), kAnyAlignment);
                     return Values{};
                 },
                 &next);
             tile.loop(next, columns, 1, {}, [&](V c, Values) {
                 V x = tile.load(real, tile.at(real, from, c), align);
-                tile.store(ir.fmul(x, factor), tile.at(real, to, c), align);
+                tile.store(ir.fmul(x, factor), tile.at(real, to, c), kAnyAlignment);
                 return Values{};
             });
             return Values{};

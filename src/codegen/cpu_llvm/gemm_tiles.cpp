@@ -39,7 +39,7 @@ struct Scheme {
             default: element = ir.i16; break;
         }
         a_element = pairs ? ir.i16 : accumulator;
-        align = dtype == DType::kF64 ? 8 : dtype == DType::kF32 ? 4 : 2;
+        element_bytes = static_cast<int>(dtype_size(dtype));
     }
 
     // A vector of `element` as a vector of `accumulator`.
@@ -66,7 +66,7 @@ struct Scheme {
     bool pairs;
     Ty element, a_element, accumulator;
     int lanes, rows, vectors;
-    unsigned align;
+    int element_bytes;
 };
 
 using Values = TileIr::Values;
@@ -80,7 +80,6 @@ void emit_tile(const Scheme& s, int rows, int vectors) {
     V a = LLVMGetParam(f, 0), lda = LLVMGetParam(f, 1), b = LLVMGetParam(f, 2), ldb = LLVMGetParam(f, 3);
     V c = LLVMGetParam(f, 4), ldc = LLVMGetParam(f, 5), k = LLVMGetParam(f, 6), accumulate = LLVMGetParam(f, 7);
     Ty vector = TileIr::vec(s.accumulator, s.lanes);
-    unsigned acc_align = s.dtype == DType::kF64 ? 8 : 4;
     std::vector<V> a_rows;
     for (int r = 0; r < rows; ++r) a_rows.push_back(ir.at(s.a_element, a, ir.mul(lda, ir.int64(r))));
     auto at = [&](int r, int v) { return static_cast<size_t>(r * vectors + v); };
@@ -91,14 +90,14 @@ void emit_tile(const Scheme& s, int rows, int vectors) {
         V row = ir.at(s.element, b, ir.mul(i, ldb));
         auto load_column = [&](int v) {
             if (s.pairs) return ir.load(TileIr::vec(ir.bf16, 2 * s.lanes), ir.at(s.element, row, 2 * v * s.lanes), 4);
-            return s.widen(ir.load(TileIr::vec(s.element, s.lanes), ir.at(s.element, row, v * s.lanes), s.align),
+            return s.widen(ir.load(TileIr::vec(s.element, s.lanes), ir.at(s.element, row, v * s.lanes), kAnyAlignment),
                            s.lanes);
         };
         auto load_row = [&](int r) {
             V where = ir.at(s.a_element, a_rows[static_cast<size_t>(r)], i);
-            if (!s.pairs) return ir.splat(ir.load(s.a_element, where, acc_align), s.lanes);
-            V pair =
-                whole ? ir.load(ir.i32, where, 2) : LLVMBuildZExt(ir.builder, ir.load(ir.i16, where, 2), ir.i32, "");
+            if (!s.pairs) return ir.splat(ir.load(s.a_element, where, kAnyAlignment), s.lanes);
+            V pair = whole ? ir.load(ir.i32, where, kAnyAlignment)
+                           : LLVMBuildZExt(ir.builder, ir.load(ir.i16, where, kAnyAlignment), ir.i32, "");
             return LLVMBuildBitCast(ir.builder, ir.splat(pair, s.lanes), TileIr::vec(ir.bf16, 2 * s.lanes), "");
         };
         bool crowded = rows * vectors > 16;
@@ -137,7 +136,7 @@ void emit_tile(const Scheme& s, int rows, int vectors) {
     };
     Values old;
     for (int r = 0; r < rows; ++r) {
-        for (int v = 0; v < vectors; ++v) old.push_back(ir.load(vector, c_at(r, v), acc_align));
+        for (int v = 0; v < vectors; ++v) old.push_back(ir.load(vector, c_at(r, v), kAnyAlignment));
     }
     LLVMBuildBr(ir.builder, work);
     ir.position(work);
@@ -167,7 +166,7 @@ void emit_tile(const Scheme& s, int rows, int vectors) {
         acc = ir.loop(next, k, 1, acc, [&](V i, Values sums) { return step(i, sums, false); });
     }
     for (int r = 0; r < rows; ++r) {
-        for (int v = 0; v < vectors; ++v) ir.store(acc[at(r, v)], c_at(r, v), acc_align);
+        for (int v = 0; v < vectors; ++v) ir.store(acc[at(r, v)], c_at(r, v), kAnyAlignment);
     }
     LLVMBuildRetVoid(ir.builder);
 }
@@ -179,7 +178,6 @@ void emit_dot(const Scheme& s, int rows, int columns) {
                       {ir.ptr, ir.i64, ir.ptr, ir.i64, ir.ptr, ir.i64, ir.i64});
     V a = LLVMGetParam(f, 0), lda = LLVMGetParam(f, 1), b = LLVMGetParam(f, 2), ldb = LLVMGetParam(f, 3);
     V c = LLVMGetParam(f, 4), ldc = LLVMGetParam(f, 5), k = LLVMGetParam(f, 6);
-    unsigned acc_align = s.dtype == DType::kF64 ? 8 : 4;
     bool a_is_raw = s.pairs;  // A holds elements of the dtype and is widened like B
     auto row_of = [&](Ty type, V base, V stride, int r) { return ir.at(type, base, ir.mul(stride, ir.int64(r))); };
     std::vector<V> a_rows, b_rows;
@@ -196,12 +194,12 @@ void emit_dot(const Scheme& s, int rows, int columns) {
         [&](V i, Values sums) {
             std::vector<V> left;
             for (V row : a_rows) {
-                V value = ir.load(a_type, ir.at(s.a_element, row, i), a_is_raw ? s.align : acc_align);
+                V value = ir.load(a_type, ir.at(s.a_element, row, i), kAnyAlignment);
                 left.push_back(a_is_raw ? s.widen(value, s.lanes) : value);
             }
             for (int j = 0; j < columns; ++j) {
                 V where = ir.at(s.element, b_rows[static_cast<size_t>(j)], i);
-                V right = s.widen(ir.load(TileIr::vec(s.element, s.lanes), where, s.align), s.lanes);
+                V right = s.widen(ir.load(TileIr::vec(s.element, s.lanes), where, kAnyAlignment), s.lanes);
                 for (int r = 0; r < rows; ++r) {
                     sums[at(r, j)] = ir.fma(left[static_cast<size_t>(r)], right, sums[at(r, j)]);
                 }
@@ -229,12 +227,12 @@ void emit_dot(const Scheme& s, int rows, int columns) {
             V total = LLVMBuildExtractElement(ir.builder, sum, ir.int32(0), "");
             V a_row = ir.at(s.a_element, a, ir.mul(lda, r)), b_row = ir.at(s.element, b, ir.mul(ldb, j));
             total = ir.loop(next, k, 1, {total}, [&](V i, Values so_far) {
-                V left = ir.load(s.a_element, ir.at(s.a_element, a_row, i), a_is_raw ? s.align : acc_align);
+                V left = ir.load(s.a_element, ir.at(s.a_element, a_row, i), kAnyAlignment);
                 if (a_is_raw) left = s.widen_scalar(left);
-                V right = s.widen_scalar(ir.load(s.element, ir.at(s.element, b_row, i), s.align));
+                V right = s.widen_scalar(ir.load(s.element, ir.at(s.element, b_row, i), kAnyAlignment));
                 return Values{ir.fma(left, right, so_far[0])};
             })[0];
-            ir.store(total, ir.at(s.accumulator, ir.at(s.accumulator, c, ir.mul(ldc, r)), j), acc_align);
+            ir.store(total, ir.at(s.accumulator, ir.at(s.accumulator, c, ir.mul(ldc, r)), j), kAnyAlignment);
             return Values{};
         });
         return Values{};
@@ -302,10 +300,10 @@ void emit_pack_columns(const Scheme& s) {
     V f = ir.function("pack_columns", ir.none, {ir.ptr, ir.i64, ir.ptr, ir.i64, ir.i64, ir.i64});
     V source = LLVMGetParam(f, 0), ld = LLVMGetParam(f, 1), panel = LLVMGetParam(f, 2), width = LLVMGetParam(f, 3);
     V columns = LLVMGetParam(f, 4), k = LLVMGetParam(f, 5);
-    bool parts = s.align == 2 && !s.pairs;
-    Ty word = s.align == 8 ? ir.i64 : ir.i32;
+    bool parts = s.element_bytes == 2 && !s.pairs;
+    Ty word = s.element_bytes == 8 ? ir.i64 : ir.i32;
     Ty unit = parts ? ir.i16 : word;
-    unsigned align = s.align;
+    unsigned align = kAnyAlignment;
     int lanes = s.lanes;
     int step = parts ? 2 * lanes : lanes;  // units of K that a block takes
     if (s.pairs) k = LLVMBuildLShr(ir.builder, k, ir.int64(1), "");
@@ -351,7 +349,7 @@ void emit_pack_columns(const Scheme& s) {
                         V value = ir.load(vector, ir.at(unit, rows[r], i), align);
                         block.push_back(ir.select(exists[r], value, LLVMConstNull(vector)));
                     }
-                    block = transpose(ir, block, lanes, s.align == 8 ? 8 : 4);
+                    block = transpose(ir, block, lanes, s.element_bytes == 8 ? 8 : 4);
                     auto store = [&](V value, int r) {
                         V to = ir.at(unit, panel, ir.add(ir.mul(ir.add(i, ir.int64(r)), width), j));
                         ir.store(value, to, align);
@@ -393,7 +391,8 @@ void emit_pack_row_pairs(const Scheme& s) {
         auto join = [&](V j, int count) {
             auto type = [&](Ty element) { return count ? TileIr::vec(element, count) : element; };
             auto load = [&](V base) {
-                return LLVMBuildZExt(ir.builder, ir.load(type(ir.i16), ir.at(ir.i16, base, j), 2), type(ir.i32), "");
+                return LLVMBuildZExt(ir.builder, ir.load(type(ir.i16), ir.at(ir.i16, base, j), kAnyAlignment),
+                                     type(ir.i32), "");
             };
             V sixteen = count ? ir.splat(ir.int32(16), count) : ir.int32(16);
             V pair = LLVMBuildOr(ir.builder, load(low), LLVMBuildShl(ir.builder, load(high), sixteen, ""), "");
@@ -433,14 +432,14 @@ void emit_converts(const Scheme& s) {
         auto step = [&](V i, int count) {
             auto type = [&](Ty element) { return count ? TileIr::vec(element, count) : element; };
             if (widening) {
-                V value = ir.load(type(s.element), ir.at(s.element, source, i), s.align);
+                V value = ir.load(type(s.element), ir.at(s.element, source, i), kAnyAlignment);
                 ir.store(count ? s.widen(value, count) : s.widen_scalar(value), ir.at(ir.f32, target, i), 4);
                 return Values{};
             }
             V value = ir.load(type(ir.f32), ir.at(ir.f32, source, i), 4);
             V result = s.dtype == DType::kBF16 ? narrow_bf16(ir, value, count)
                                                : LLVMBuildFPTrunc(ir.builder, value, type(ir.f16), "");
-            ir.store(result, ir.at(s.element, target, i), s.align);
+            ir.store(result, ir.at(s.element, target, i), kAnyAlignment);
             return Values{};
         };
         V next = nullptr;
@@ -464,7 +463,7 @@ struct Compiled {
 
 // The functions of a table, in parts of about equal work for the compiler.
 void emit_part(const Scheme& s, const TileIr& ir, int part) {
-    bool half = s.align == 2;
+    bool half = s.element_bytes == 2;
     bool matrix_unit = s.pairs && host_target().has_amx_bf16;
     switch (part) {
         case 0:

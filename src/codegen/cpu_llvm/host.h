@@ -31,6 +31,10 @@ struct HostTarget {
 
 const HostTarget& host_target();
 
+// What loads and stores of caller memory promise: nothing. Where they lie as they should, they cost what aligned ones
+// do.
+inline constexpr unsigned kAnyAlignment = 1;
+
 // Sets target-cpu, target-features, prefer-vector-width, min-legal-vector-width and nounwind. Every generated function
 // needs them: without the width attributes LLVM splits 512-bit vectors on several machines.
 void add_function_attributes(LLVMValueRef function);

@@ -152,28 +152,26 @@ RowEmitter::Place RowEmitter::place(const Access& a, DType dtype, int u) {
 
 Value RowEmitter::load_contiguous(Value pointer, DType dtype, Value mask) {
     const Type t = ir_.vec(memory_type(ir_, dtype), plan_.lanes);
-    const auto align = static_cast<unsigned>(dtype_size(dtype));
     Value v;
     if (!mask || plan_.lanes == 1) {
         if (mask) pointer = ir_.select(mask, pointer, zero_location());
         v = LLVMBuildLoad2(ir_.builder(), t, pointer, "");
-        LLVMSetAlignment(v, align);
+        LLVMSetAlignment(v, kAnyAlignment);
     } else {
         v = ir_.intrinsic("llvm.masked.load", {t, ir_.ptr()},
-                          {pointer, ir_.integer(ir_.i32(), align), mask, LLVMConstNull(t)});
+                          {pointer, ir_.integer(ir_.i32(), kAnyAlignment), mask, LLVMConstNull(t)});
     }
     return from_memory(ir_, v, dtype);
 }
 
 void RowEmitter::store_contiguous(Value pointer, DType dtype, Value v, Value mask) {
     v = to_memory(ir_, v, dtype);
-    const auto align = static_cast<unsigned>(dtype_size(dtype));
     if (!mask || plan_.lanes == 1) {
         if (mask) pointer = ir_.select(mask, pointer, sink_);
-        LLVMSetAlignment(LLVMBuildStore(ir_.builder(), v, pointer), align);
+        LLVMSetAlignment(LLVMBuildStore(ir_.builder(), v, pointer), kAnyAlignment);
     } else {
         ir_.intrinsic("llvm.masked.store", {Ir::type_of(v), ir_.ptr()},
-                      {v, pointer, ir_.integer(ir_.i32(), align), mask});
+                      {v, pointer, ir_.integer(ir_.i32(), kAnyAlignment), mask});
     }
 }
 
@@ -181,14 +179,13 @@ void RowEmitter::store_contiguous(Value pointer, DType dtype, Value v, Value mas
 // that are off reading zeros.
 Value RowEmitter::load_lanes(Value pointer, Value offsets, DType dtype, Value mask) {
     const Type e = memory_type(ir_, dtype), t = ir_.vec(e, plan_.lanes);
-    const auto align = static_cast<unsigned>(dtype_size(dtype));
     Value addresses = LLVMBuildGEP2(ir_.builder(), e, pointer, &offsets, 1, "");
     if (plan_.lanes == 1) return load_contiguous(addresses, dtype, mask);
     Value v;
-    if (align >= 4) {
+    if (dtype_size(dtype) >= 4) {
         Value all = LLVMConstAllOnes(ir_.vec(ir_.i1(), plan_.lanes));
         v = ir_.intrinsic("llvm.masked.gather", {t, Ir::type_of(addresses)},
-                          {addresses, ir_.integer(ir_.i32(), align), mask ? mask : all, LLVMConstNull(t)});
+                          {addresses, ir_.integer(ir_.i32(), kAnyAlignment), mask ? mask : all, LLVMConstNull(t)});
     } else {
         if (mask) {
             Value nowhere = ir_.broadcast(zero_location(), plan_.lanes);
@@ -197,7 +194,7 @@ Value RowEmitter::load_lanes(Value pointer, Value offsets, DType dtype, Value ma
         v = LLVMGetPoison(t);
         for (int lane = 0; lane < plan_.lanes; ++lane) {
             Value one = LLVMBuildLoad2(ir_.builder(), e, ir_.extract(addresses, lane), "");
-            LLVMSetAlignment(one, align);
+            LLVMSetAlignment(one, kAnyAlignment);
             v = ir_.insert(v, one, ir_.index(lane));
         }
     }
@@ -206,20 +203,19 @@ Value RowEmitter::load_lanes(Value pointer, Value offsets, DType dtype, Value ma
 
 void RowEmitter::store_lanes(Value pointer, Value offsets, DType dtype, Value v, Value mask) {
     const Type e = memory_type(ir_, dtype);
-    const auto align = static_cast<unsigned>(dtype_size(dtype));
     Value addresses = LLVMBuildGEP2(ir_.builder(), e, pointer, &offsets, 1, "");
     if (plan_.lanes == 1) return store_contiguous(addresses, dtype, v, mask);
     v = to_memory(ir_, v, dtype);
-    if (align >= 4 && Ir::target().has_avx512) {
+    if (dtype_size(dtype) >= 4 && Ir::target().has_avx512) {
         Value all = LLVMConstAllOnes(ir_.vec(ir_.i1(), plan_.lanes));
         ir_.intrinsic("llvm.masked.scatter", {Ir::type_of(v), Ir::type_of(addresses)},
-                      {v, addresses, ir_.integer(ir_.i32(), align), mask ? mask : all});
+                      {v, addresses, ir_.integer(ir_.i32(), kAnyAlignment), mask ? mask : all});
         return;
     }
     if (mask) addresses = ir_.select(mask, addresses, ir_.broadcast(sink_, plan_.lanes));
     for (int lane = 0; lane < plan_.lanes; ++lane) {
         Value store = LLVMBuildStore(ir_.builder(), ir_.extract(v, lane), ir_.extract(addresses, lane));
-        LLVMSetAlignment(store, align);
+        LLVMSetAlignment(store, kAnyAlignment);
     }
 }
 
@@ -276,7 +272,7 @@ Value RowEmitter::load_scalar(const Access& a, DType dtype) {
     Value pointer = element_pointer(buffer_pointers_[a.buffer], dtype, elements);
     if (allowed) pointer = ir_.select(allowed, pointer, zero_location());
     Value v = LLVMBuildLoad2(ir_.builder(), memory_type(ir_, dtype), pointer, "");
-    LLVMSetAlignment(v, static_cast<unsigned>(dtype_size(dtype)));
+    LLVMSetAlignment(v, kAnyAlignment);
     return from_memory(ir_, v, dtype);
 }
 
@@ -286,8 +282,7 @@ void RowEmitter::store_scalar(const Access& a, DType dtype, Value v) {
     if (a.mask != kNoNode) allowed = and_masks(allowed, scalar(a.mask));
     Value pointer = element_pointer(buffer_pointers_[a.buffer], dtype, o.elements);
     if (allowed) pointer = ir_.select(allowed, pointer, sink_);
-    LLVMSetAlignment(LLVMBuildStore(ir_.builder(), to_memory(ir_, v, dtype), pointer),
-                     static_cast<unsigned>(dtype_size(dtype)));
+    LLVMSetAlignment(LLVMBuildStore(ir_.builder(), to_memory(ir_, v, dtype), pointer), kAnyAlignment);
 }
 
 // Scratch rows follow each other; a parallel vector dim keeps one block of lanes a row element.

@@ -9,6 +9,7 @@
 #include "runtime/kernels/gemm_pack.h"
 #include "runtime/thread_pool.h"
 #include "support/check.h"
+#include "tensor/element.h"
 #include "types/half.h"
 
 namespace flexor::runtime {
@@ -160,7 +161,10 @@ private:
     Keys place(std::int64_t batch, std::int64_t head, const char* k, const char* v) const {
         Keys keys{};
         keys.count = c_.kv_len;
-        if (c_.lengths) keys.count = std::clamp<std::int64_t>(c_.lengths[batch * c_.lengths_stride], 0, c_.kv_len);
+        if (c_.lengths) {
+            const auto length = load_element<std::int64_t>(c_.lengths, batch * c_.lengths_stride);
+            keys.count = std::clamp<std::int64_t>(length, 0, c_.kv_len);
+        }
         keys.k = p_.direct_k ? element(c_.k, batch, head, 0, p_.size) : k;
         keys.v = p_.copy_v ? v : element(c_.v, batch, head, 0, p_.size);
         keys.v_rows = packed_rows(t_, keys.count);
@@ -339,13 +343,7 @@ private:
     template <typename Real>
     Real mask_value(const char* where, bool boolean) const {
         if (boolean) return *where ? Real{0} : -std::numeric_limits<Real>::infinity();
-        const void* p = where;
-        switch (c_.mask_dtype) {
-            case DType::kF16: return types::f32_from_f16(*static_cast<const std::uint16_t*>(p));
-            case DType::kBF16: return types::f32_from_bf16(*static_cast<const std::uint16_t*>(p));
-            case DType::kF32: return *static_cast<const float*>(p);
-            default: return static_cast<Real>(*static_cast<const double*>(p));
-        }
+        return static_cast<Real>(read_real(c_.mask_dtype, where, 0));
     }
 
     template <typename Real>

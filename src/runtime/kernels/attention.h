@@ -14,6 +14,7 @@
 //  A7  Scores, weights and outputs are f32 (f64 for f64) between the products; where the tiles multiply bf16, weights
 //      are rounded to bf16 before the second product, as torch does.
 //  A8  Results do not depend on the number of threads.
+//  A9  Operands need not lie at multiples of their element size.
 
 #include <cstddef>
 #include <cstdint>

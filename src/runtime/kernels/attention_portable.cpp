@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "runtime/kernels/attention_rows.h"
+#include "tensor/element.h"
 #include "types/half.h"
 
 namespace flexor::runtime {
@@ -18,9 +19,11 @@ template <typename Real, Mask Kind>
 Real masked(Real score, const void* mask, std::int64_t i) {
     constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
     if constexpr (Kind == Mask::kBoolean) return static_cast<const std::uint8_t*>(mask)[i] ? score : score - kInfinity;
-    if constexpr (Kind == Mask::kAdditive) return score + static_cast<const Real*>(mask)[i];
-    if constexpr (Kind == Mask::kHalf) return score + types::f32_from_f16(static_cast<const std::uint16_t*>(mask)[i]);
-    if constexpr (Kind == Mask::kBrain) return score + types::f32_from_bf16(static_cast<const std::uint16_t*>(mask)[i]);
+    if constexpr (Kind == Mask::kAdditive) return score + static_cast<const Unaligned<Real>*>(mask)[i];
+    if constexpr (Kind == Mask::kHalf)
+        return score + types::f32_from_f16(static_cast<const Unaligned<std::uint16_t>*>(mask)[i]);
+    if constexpr (Kind == Mask::kBrain)
+        return score + types::f32_from_bf16(static_cast<const Unaligned<std::uint16_t>*>(mask)[i]);
     return score;
 }
 
@@ -61,7 +64,7 @@ void scale_rows(const void* source, std::int64_t source_ld, void* target, std::i
                 std::int64_t columns, const void* factors) {
     for (std::int64_t r = 0; r < rows; ++r) {
         for (std::int64_t c = 0; c < columns; ++c) {
-            static_cast<Real*>(target)[r * target_ld + c] =
+            static_cast<Unaligned<Real>*>(target)[r * target_ld + c] =
                 static_cast<const Real*>(source)[r * source_ld + c] * static_cast<const Real*>(factors)[r];
         }
     }

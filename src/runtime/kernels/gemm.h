@@ -9,6 +9,7 @@
 //  G4  Sums are formed in `accumulator` of the dtype's tiles: f32 (f32, f16, bf16), f64, i32 (u8, i8, i32), i64.
 //      Integers wrap.
 //  G5  The call allocates nothing if the workspace it is given is large enough.
+//  G6  A, B and C need not lie at multiples of their element size.
 
 #include <cstddef>
 #include <cstdint>

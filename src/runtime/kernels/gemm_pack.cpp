@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "support/check.h"
+#include "tensor/element.h"
 #include "types/half.h"
 
 namespace flexor::runtime {
@@ -18,17 +19,17 @@ const char* offset(const void* base, std::int64_t elements, std::size_t size) {
 template <typename Bits>
 void pack_panel_bits(const GemmTiles& tiles, const void* source_in, std::int64_t rs, std::int64_t cs, std::int64_t k,
                      std::int64_t columns, std::int64_t width, void* panel_in) {
-    const auto* source = static_cast<const Bits*>(source_in);
+    const auto* source = static_cast<const Unaligned<Bits>*>(source_in);
     auto* panel = static_cast<Bits*>(panel_in);
     if (tiles.pairs) {
         for (std::int64_t i = 0; i < k; i += 2) {
             Bits* out = panel + i * width;
             bool second = i + 1 < k;
-            const Bits* low = source + i * rs;
-            const Bits* high = second ? low + rs : low;
+            const Unaligned<Bits>* low = source + i * rs;
+            const Unaligned<Bits>* high = second ? low + rs : low;
             for (std::int64_t j = 0; j < columns; ++j) {
                 out[2 * j] = low[j * cs];
-                out[2 * j + 1] = second ? high[j * cs] : Bits{0};
+                out[2 * j + 1] = second ? high[j * cs].value : Bits{0};
             }
             std::fill(out + 2 * columns, out + 2 * width, Bits{0});
         }
@@ -46,7 +47,7 @@ void pack_panel_bits(const GemmTiles& tiles, const void* source_in, std::int64_t
     for (std::int64_t i0 = 0; i0 < k; i0 += kBlock) {
         std::int64_t i1 = std::min(k, i0 + kBlock);
         for (std::int64_t j = 0; j < columns; ++j) {
-            const Bits* column = source + j * cs;
+            const Unaligned<Bits>* column = source + j * cs;
             for (std::int64_t i = i0; i < i1; ++i) panel[i * width + j] = column[i * rs];
         }
         for (std::int64_t i = i0; i < i1; ++i) std::fill(panel + i * width + columns, panel + (i + 1) * width, Bits{0});
@@ -55,7 +56,7 @@ void pack_panel_bits(const GemmTiles& tiles, const void* source_in, std::int64_t
 
 template <typename Target, typename Source>
 void store_converted(const Source* sums, std::int64_t n, void* target_in, std::int64_t stride) {
-    auto* target = static_cast<Target*>(target_in);
+    auto* target = static_cast<Unaligned<Target>*>(target_in);
     for (std::int64_t j = 0; j < n; ++j) target[j * stride] = static_cast<Target>(sums[j]);
 }
 
@@ -70,12 +71,14 @@ void store_row_from(const Source* sums, std::int64_t n, void* target, std::int64
         case DType::kF64: return store_converted<double>(sums, n, target, stride);
         case DType::kF16:
             for (std::int64_t j = 0; j < n; ++j) {
-                static_cast<std::uint16_t*>(target)[j * stride] = types::f16_from_f32(static_cast<float>(sums[j]));
+                static_cast<Unaligned<std::uint16_t>*>(target)[j * stride] =
+                    types::f16_from_f32(static_cast<float>(sums[j]));
             }
             return;
         case DType::kBF16:
             for (std::int64_t j = 0; j < n; ++j) {
-                static_cast<std::uint16_t*>(target)[j * stride] = types::bf16_from_f32(static_cast<float>(sums[j]));
+                static_cast<Unaligned<std::uint16_t>*>(target)[j * stride] =
+                    types::bf16_from_f32(static_cast<float>(sums[j]));
             }
             return;
         case DType::kBool: break;
@@ -86,7 +89,7 @@ void store_row_from(const Source* sums, std::int64_t n, void* target, std::int64
 template <typename Bits>
 void gather_rows(const void* source_in, std::int64_t rs, std::int64_t cs, std::int64_t rows, std::int64_t k,
                  void* target_in) {
-    const auto* source = static_cast<const Bits*>(source_in);
+    const auto* source = static_cast<const Unaligned<Bits>*>(source_in);
     auto* target = static_cast<Bits*>(target_in);
     if (cs == 1) {
         for (std::int64_t r = 0; r < rows; ++r) {
@@ -106,7 +109,7 @@ void gather_rows(const void* source_in, std::int64_t rs, std::int64_t cs, std::i
 template <float (*Widen)(std::uint16_t)>
 void widen_rows(const void* source_in, std::int64_t rs, std::int64_t cs, std::int64_t rows, std::int64_t k,
                 float* target) {
-    const auto* source = static_cast<const std::uint16_t*>(source_in);
+    const auto* source = static_cast<const Unaligned<std::uint16_t>*>(source_in);
     for (std::int64_t r = 0; r < rows; ++r) {
         for (std::int64_t i = 0; i < k; ++i) target[r * k + i] = Widen(source[r * rs + i * cs]);
     }

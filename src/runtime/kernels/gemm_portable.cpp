@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "runtime/kernels/gemm_tiles.h"
+#include "tensor/element.h"
 #include "types/half.h"
 
 namespace flexor::runtime {
@@ -38,29 +39,29 @@ Accumulator widen(Element value) {
 template <typename AType, typename BType, typename Accumulator, int Rows>
 void tile(const void* a_in, std::int64_t lda, const void* b_in, std::int64_t ldb, void* c_in, std::int64_t ldc,
           std::int64_t k, std::int64_t accumulate) {
-    const auto* a = static_cast<const AType*>(a_in);
-    const auto* b = static_cast<const BType*>(b_in);
-    auto* c = static_cast<Accumulator*>(c_in);
+    const auto* a = static_cast<const Unaligned<AType>*>(a_in);
+    const auto* b = static_cast<const Unaligned<BType>*>(b_in);
+    auto* c = static_cast<Unaligned<Accumulator>*>(c_in);
     Accumulator sums[Rows][kLanes] = {};
     for (std::int64_t i = 0; i < k; ++i) {
         Accumulator column[kLanes];
-        for (int j = 0; j < kLanes; ++j) column[j] = widen<Accumulator>(b[i * ldb + j]);
+        for (int j = 0; j < kLanes; ++j) column[j] = widen<Accumulator>(b[i * ldb + j].value);
         for (int r = 0; r < Rows; ++r) {
-            Accumulator left = widen<Accumulator>(a[r * lda + i]);
+            Accumulator left = widen<Accumulator>(a[r * lda + i].value);
             for (int j = 0; j < kLanes; ++j) sums[r][j] += left * column[j];
         }
     }
     for (int r = 0; r < Rows; ++r) {
         for (int j = 0; j < kLanes; ++j) {
-            Accumulator* where = c + r * ldc + j;
-            *where = accumulate ? *where + sums[r][j] : sums[r][j];
+            Unaligned<Accumulator>& where = c[r * ldc + j];
+            where = accumulate ? where.value + sums[r][j] : sums[r][j];
         }
     }
 }
 
 template <typename Element, float (*Widen)(std::uint16_t)>
 void widen_all(const void* source, void* target, std::int64_t n) {
-    const auto* from = static_cast<const std::uint16_t*>(source);
+    const auto* from = static_cast<const Unaligned<std::uint16_t>*>(source);
     auto* to = static_cast<float*>(target);
     for (std::int64_t i = 0; i < n; ++i) to[i] = Widen(from[i]);
 }
@@ -68,7 +69,7 @@ void widen_all(const void* source, void* target, std::int64_t n) {
 template <std::uint16_t (*Narrow)(float)>
 void narrow_all(const void* source, void* target, std::int64_t n) {
     const auto* from = static_cast<const float*>(source);
-    auto* to = static_cast<std::uint16_t*>(target);
+    auto* to = static_cast<Unaligned<std::uint16_t>*>(target);
     for (std::int64_t i = 0; i < n; ++i) to[i] = Narrow(from[i]);
 }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <ctime>
 #include <random>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -484,6 +485,35 @@ row parallel [] row [p0, p1, p2]
         runtime::set_thread_count(runtime::default_thread_count());
         EXPECT_EQ(results[0], results[1]);
         EXPECT_EQ(results[0], results[2]);
+    }
+}
+
+// Nothing is promised of where the caller's memory lies: neither of whole vectors, nor of rests, lanes far apart, gathered
+// elements or scalars.
+TEST(RowKernel, PromisesNoAlignmentOfBuffers) {
+    for (const char* dtype : {"f32", "f64", "bf16", "i32"}) {
+        const std::string d = dtype;
+        const Kernel kernel =
+            verified("kernel k(%0: in " + d + ", %1: in i64, %2: in " + d + ", %3: out " + d + ", %4: out " + d +
+                     ") params 4\nrow parallel [p0] row [p1]\n" + "  v0 = load %0 [p1, p2] : " + d +
+                     "\n  v1 = load %1 [0, 1] : i64\n" + "  v2 = load %2 [0, 0] gather v1 * 1 of p3 : " + d + "\n" +
+                     "  s0 = store %3 [p1, 1] v0\n  s1 = store %4 [p1, 1] v2\n");
+        ModuleBuilder owner("alignment");
+        Ir ir(owner.context(), owner.module(), owner.builder());
+        emit_row_kernel(ir, kernel, "k");
+        const std::string text = print_module(owner.module());
+        const std::string type = d == "f32" ? "float" : d == "f64" ? "double" : d == "i32" ? "i32" : "i16";
+        const std::regex access("(load|store) (<[0-9]+ x )?" + type + "\\b[^\n]*, align [0-9]+");
+        int accesses = 0;
+        for (std::sregex_iterator at(text.begin(), text.end(), access), end; at != end; ++at) {
+            if (at->str().starts_with("store i32 1, ")) continue;  // the report of a fault
+            EXPECT_TRUE(at->str().ends_with("align 1")) << d << ": " << at->str();
+            ++accesses;
+        }
+        const std::regex masked("call[^\n]*@llvm.masked.(load|store|gather|scatter)[^\n]*");
+        for (std::sregex_iterator at(text.begin(), text.end(), masked), end; at != end; ++at, ++accesses)
+            EXPECT_NE(at->str().find("i32 1, "), std::string::npos) << d << ": " << at->str();
+        EXPECT_GT(accesses, 3) << d;
     }
 }
 
