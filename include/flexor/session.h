@@ -26,12 +26,13 @@ namespace flexor {
 struct SessionOptions {
     bool compile = true;      // false: interpreter only
     bool exact_only = false;  // no symbols: one entry per exact shape (the "before" of the classic experiment)
-    int threads = 0;          // 0: leave the process's thread count as it is
-    std::uint64_t soft_limit = std::uint64_t{256} << 20;  // bytes of pool memory kept and reused; 0: none
-    std::uint64_t hard_limit = 0;                         // bytes that pool memory never exceeds; 0: none
+    int threads = 0;          // threads of the process's kernels, up to 1024; 0: leave them as they are
+    // bytes of pool memory kept and reused; 0: none. Not above the hard limit; the default gives way to a smaller one
+    std::uint64_t soft_limit = std::uint64_t{256} << 20;
+    std::uint64_t hard_limit = 0;         // bytes that pool memory never exceeds; 0: none
     std::uint32_t exact_capacity = 512;   // exact records per region and thread, least recently used go first
     std::uint32_t entry_capacity = 64;    // entries per region and signature (FROZEN versions), likewise
-    std::uint32_t max_call_depth = 1000;  // nested function calls
+    std::uint32_t max_call_depth = 1000;  // nested function calls, 1 to 1000
 };
 struct StressOptions;  // switches of the project's tests: flexor/stress.h, which is not installed
 
@@ -50,9 +51,11 @@ struct Explanation {
 
 class FLEXOR_API Session {
 public:
+    // Options or environment variables that make no sense are refused: error() says which, and so does every run.
     explicit Session(SessionOptions options = {});
     Session(SessionOptions options, const StressOptions& stress);
     ~Session();
+    const Diagnostic* error() const;  // BadOption, or null
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 

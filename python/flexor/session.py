@@ -10,6 +10,7 @@ from typing import Any
 from flexor import _flexor, _flexor_fast, _kinds
 from flexor._flexor_fast import RunnerBase
 from flexor._module import Module
+from flexor.errors import from_diagnostic
 
 _log = logging.getLogger("flexor")
 _UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
@@ -18,7 +19,7 @@ _INFOS = {"generalise", "over_soft_limit", "interpreted", "evict"}
 
 
 def _bytes(limit: int | str | None) -> int:
-    """Bytes of a limit: a count, or text such as "256MB"; None is no limit. Raises ValueError for anything else."""
+    """Bytes of a limit: a count, or text such as "256MB"; None is no limit. Raises ArgumentError for anything else."""
     if limit is None:
         return 0
     number: float = -1
@@ -33,7 +34,8 @@ def _bytes(limit: int | str | None) -> int:
         except ValueError:
             pass
     if not 0 <= number < 2**63:
-        raise ValueError(f'{limit!r} is no number of bytes; write a count, or text such as "256MB"')
+        text = f'E0507 {limit!r} is no number of bytes\n  hint: write a count, or text such as "256MB"'
+        raise from_diagnostic("E0507", "BadOption", text)
     return int(number)
 
 
@@ -49,9 +51,11 @@ class Session(RunnerBase):
 
     compile       False: interpret only
     exact_only    one compilation per exact shape (the "before" of symbolic shapes)
-    threads       threads of the process's kernels; 0 leaves them as they are
-    soft_limit    bytes of pool memory kept and reused: a count or text such as "256MB"
+    threads       threads of the process's kernels, up to 1024; 0 leaves them as they are
+    soft_limit    bytes of pool memory kept and reused: a count or text such as "256MB"; the default gives way to a smaller hard limit
     hard_limit    bytes that the pool never exceeds; None: no limit
+
+    Raises ArgumentError (E0507) for options, and for values of FLEXOR_* variables, that make no sense.
 
     `run(module, *inputs, **named_inputs)` runs a Module as calling it does, on this session: the class Module says what inputs
     and results are, and what is raised.

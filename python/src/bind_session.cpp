@@ -42,6 +42,10 @@ void bind_session(nb::module_& m) {
                 stress.fail_guards = fail_guards;
                 stress.end_at_once = end_at_once;
                 new (self) Session(options, stress);
+                if (self->error() == nullptr) return;
+                const Diagnostic error = *self->error();
+                self->~Session();
+                raise(error);
             },
             nb::kw_only(), nb::arg("compile") = true, nb::arg("exact_only") = false, nb::arg("threads") = 0,
             nb::arg("soft_limit") = SessionOptions().soft_limit, nb::arg("hard_limit") = 0, nb::arg("fuse") = true,

@@ -4,6 +4,7 @@
 
 #include "bytecode/public_module.h"
 #include "driver/example.h"
+#include "driver/options.h"
 #include "driver/pipeline.h"
 #include "driver/report.h"
 #include "flexor/stress.h"
@@ -56,8 +57,10 @@ Event pool_event(const runtime::PoolEvent& pool) {
 }  // namespace
 
 struct Session::Impl {
-    Impl(const SessionOptions& given, const StressOptions& stress)
+    // `refused`: why no run is taken; the options are then the default ones.
+    Impl(const SessionOptions& given, const StressOptions& stress, std::unique_ptr<Diagnostic> refused)
         : options(given),
+          error(std::move(refused)),
           pool(runtime::Pool::create({given.soft_limit, given.hard_limit, stress.poison})),
           pipeline({stress.fuse, stress.evaluate_kernels, stress.end_at_once}, &telemetry),
           engine(
@@ -75,6 +78,7 @@ struct Session::Impl {
     ~Impl() { pool->set_listener(nullptr); }
 
     SessionOptions options;
+    std::unique_ptr<Diagnostic> error;
     runtime::Telemetry telemetry;
     std::shared_ptr<runtime::Pool> pool;
     vm::Hooks hooks;
@@ -83,9 +87,13 @@ struct Session::Impl {
 };
 
 Session::Session(SessionOptions options) : Session(options, StressOptions{}) {}
-Session::Session(SessionOptions options, const StressOptions& stress)
-    : impl_(std::make_unique<Impl>(options, stress)) {}
+Session::Session(SessionOptions options, const StressOptions& stress) {
+    auto effective = driver::checked(options);
+    auto refused = effective ? nullptr : std::make_unique<Diagnostic>(std::move(effective).error());
+    impl_ = std::make_unique<Impl>(refused == nullptr ? *effective : SessionOptions(), stress, std::move(refused));
+}
 Session::~Session() = default;
+const Diagnostic* Session::error() const { return impl_->error.get(); }
 
 Expected<std::vector<Value>> Session::run(const Module& module, std::span<const Value> arguments,
                                           const CallOptions& call) {
@@ -116,6 +124,7 @@ Expected<std::vector<Value>> Session::run_function(const Module& module, std::st
 Expected<void> Session::run_into(const Module& module, std::int32_t function, std::span<const Value> arguments,
                                  std::vector<Value>& results, const CallOptions& call) {
     results.clear();
+    if (impl_->error != nullptr) return *impl_->error;
     return impl_->engine.run(bytecode::module_ref(module), function, arguments, results, call);
 }
 
@@ -132,6 +141,7 @@ void Session::bind_value(std::string name, Value value) { impl_->hooks.bind_valu
 Expected<Explanation> Session::explain(const Module& module, std::span<const Value> arguments,
                                        std::string_view function) {
     const std::int32_t index = function_index(module, function);
+    if (impl_->error != nullptr) return *impl_->error;
     if (index < 0) return Diagnostic(DiagnosticId::kUnknownName).operand("function").found(std::string(function));
     const bytecode::ModuleRef& ref = bytecode::module_ref(module);
     vm::Trace trace;

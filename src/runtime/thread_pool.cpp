@@ -14,10 +14,13 @@
 #include <thread>
 #include <vector>
 
+#include "support/environment.h"
+
 namespace flexor::runtime {
 namespace {
 
-constexpr int kMaxThreads = 1024;
+using support::kMaxThreads;
+
 constexpr int kSpins = 4000;  // 20 to 60 microseconds
 
 void pause() {
@@ -211,11 +214,10 @@ Pool& pool() {
     return *fresh;
 }
 
-int positive_from_environment(const char* name) {
-    const char* text = std::getenv(name);
-    if (!text) return 0;
-    int value = std::atoi(text);
-    return value > 0 ? std::min(value, kMaxThreads) : 0;
+// What OpenMP would use; its list of nested counts begins with the outermost. 0: not said.
+int threads_of_openmp() {
+    const char* text = std::getenv("OMP_NUM_THREADS");
+    return text ? std::clamp(std::atoi(text), 0, kMaxThreads) : 0;
 }
 
 // The processors a control group's quota amounts to, 0 where there is no quota.
@@ -245,12 +247,13 @@ std::atomic<int> chosen_count{0};  // 0: not chosen yet
 }  // namespace
 
 int default_thread_count() {
-    if (int chosen = positive_from_environment("FLEXOR_NUM_THREADS")) return chosen;
+    // A value that makes no sense is refused by the Session.
+    if (const auto chosen = support::threads_from_environment(); chosen && *chosen) return **chosen;
     int count = static_cast<int>(std::thread::hardware_concurrency());
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) count = CPU_COUNT(&set);
     if (int quota = quota_of_control_group()) count = std::min(count, quota);
-    if (int omp = positive_from_environment("OMP_NUM_THREADS")) count = std::min(count, omp);
+    if (int omp = threads_of_openmp()) count = std::min(count, omp);
     return std::clamp(count, 1, kMaxThreads);
 }
 

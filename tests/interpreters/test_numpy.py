@@ -1,7 +1,9 @@
 """The package with NumPy alone, as every supported interpreter must run it: calls, layouts, errors, hooks, threads, lifetimes."""
 
 import gc
+import os
 import pickle
+import subprocess
 import sys
 import threading
 import weakref
@@ -303,6 +305,22 @@ def test_limits_are_counts_or_text_with_a_unit():
     for wrong in ("abc", -1, "MB", "-1KB", 1e9, [1], "1e30GB"):
         with pytest.raises(ValueError, match="bytes"):
             flexor.Session(soft_limit=wrong)
+        assert caught.value.code == "E0507"
+
+
+def test_options_that_make_no_sense_are_refused():
+    for options in ({"threads": -5}, {"threads": 100_000}, {"soft_limit": "2MB", "hard_limit": "1MB"}):
+        with pytest.raises(flexor.ArgumentError, match=next(iter(options))) as caught:
+            flexor.Session(**options)
+        assert caught.value.code == "E0507"
+    pool = flexor.Session(hard_limit="1MB").stats()["pool"]
+    assert pool["soft_limit"] == pool["hard_limit"] == 1 << 20
+    code = "import flexor, numpy; flexor.from_text('.func main(x: int) -> 1\\n LOAD_LOCAL x\\n RETURN 1\\n')(1)"
+    for name, value in (("FLEXOR_NUM_THREADS", "many"), ("FLEXOR_VECTOR_BITS", "100")):
+        done = subprocess.run([sys.executable, "-c", code], env=os.environ | {name: value}, capture_output=True, text=True)
+        assert done.returncode == 1
+        assert "E0507" in done.stderr
+        assert name in done.stderr
 
 
 def test_dims_without_a_name_are_sizes_of_their_own(session):

@@ -6,8 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
+
+#include "support/environment.h"
 
 namespace flexor::codegen::cpu_llvm {
 namespace {
@@ -40,10 +41,8 @@ HostTarget detect() {
     if (width == 256 && host.has("avx512f") && host.has("avx512bw") && host.has("avx512dq") && host.has("avx512vl")) {
         width = 512;
     }
-    if (const char* text = std::getenv("FLEXOR_VECTOR_BITS")) {
-        int cap = std::atoi(text);
-        if (cap == 128 || cap == 256 || cap == 512) width = std::min(width, cap);
-    }
+    // A value that makes no sense is refused by the Session.
+    if (const auto cap = support::vector_bits_from_environment(); cap && *cap) width = std::min(width, **cap);
     host.vector_bits = width;
     host.has_fma = !host.is_x86 || host.has("fma");
     host.has_avx512 = width == 512;

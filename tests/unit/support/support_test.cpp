@@ -2,11 +2,13 @@
 
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 
 #include "support/check.h"
 #include "support/diagnostic.h"
+#include "support/environment.h"
 #include "support/expected.h"
 #include "support/hash.h"
 #include "support/text.h"
@@ -145,6 +147,33 @@ TEST(Text, FindsNearMisses) {
     EXPECT_EQ(support::closest_name("mamtul", kNames), "matmul");
     EXPECT_EQ(support::near_miss_hint("reduce_smu", kNames), "did you mean 'reduce_sum'?");
     EXPECT_EQ(support::near_miss_hint("convolution", kNames), "");
+}
+
+TEST(Environment, NumbersAreCheckedAndAbsentWhereNotGiven) {
+    using support::check_environment, support::threads_from_environment, support::vector_bits_from_environment;
+    ::unsetenv("FLEXOR_NUM_THREADS");
+    ::setenv("FLEXOR_VECTOR_BITS", "", 1);
+    EXPECT_TRUE(check_environment());
+    EXPECT_EQ(*threads_from_environment(), std::nullopt);
+    EXPECT_EQ(*vector_bits_from_environment(), std::nullopt);
+    ::setenv("FLEXOR_NUM_THREADS", "3", 1);
+    ::setenv("FLEXOR_VECTOR_BITS", "256", 1);
+    EXPECT_EQ(**threads_from_environment(), 3);
+    EXPECT_EQ(**vector_bits_from_environment(), 256);
+    for (const char* wrong : {"0", "-5", "1025", "many", "4 threads", "2.5", "99999999999999999999"}) {
+        ::setenv("FLEXOR_NUM_THREADS", wrong, 1);
+        const auto refused = check_environment();
+        ASSERT_FALSE(refused) << wrong;
+        EXPECT_EQ(refused.error().code(), "E0507");
+        EXPECT_EQ(refused.error().where().operand, "FLEXOR_NUM_THREADS");
+        EXPECT_NE(refused.error().found().find(wrong), std::string::npos);
+    }
+    ::unsetenv("FLEXOR_NUM_THREADS");
+    for (const char* wrong : {"64", "1024", "wide"}) {
+        ::setenv("FLEXOR_VECTOR_BITS", wrong, 1);
+        EXPECT_FALSE(check_environment()) << wrong;
+    }
+    ::unsetenv("FLEXOR_VECTOR_BITS");
 }
 
 }  // namespace

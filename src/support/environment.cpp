@@ -1,0 +1,39 @@
+#include "support/environment.h"
+
+#include <cstdlib>
+#include <string>
+
+#include "support/diagnostic.h"
+#include "support/text.h"
+
+namespace flexor::support {
+namespace {
+
+template <typename Takes>
+Expected<std::optional<int>> number(const char* name, std::string expected, Takes takes) {
+    const char* const text = std::getenv(name);
+    if (text == nullptr || *text == '\0') return std::optional<int>();
+    const std::optional<std::int64_t> value = int_from_text(text);
+    if (value && takes(*value)) return std::optional<int>(static_cast<int>(*value));
+    return Diagnostic(DiagnosticId::kBadOption).operand(name).found(quote(text)).expected(std::move(expected));
+}
+
+}  // namespace
+
+Expected<std::optional<int>> threads_from_environment() {
+    return number("FLEXOR_NUM_THREADS", "1 to " + std::to_string(kMaxThreads),
+                  [](std::int64_t value) { return value >= 1 && value <= kMaxThreads; });
+}
+
+Expected<std::optional<int>> vector_bits_from_environment() {
+    return number("FLEXOR_VECTOR_BITS", "128, 256 or 512",
+                  [](std::int64_t value) { return value == 128 || value == 256 || value == 512; });
+}
+
+Expected<void> check_environment() {
+    FLEXOR_TRY(threads_from_environment());
+    FLEXOR_TRY(vector_bits_from_environment());
+    return {};
+}
+
+}  // namespace flexor::support
