@@ -129,7 +129,7 @@ public:
         eval.buffers = args.buffers;
         eval.params = args.params;
         loopir::evaluate(kernel_, eval);
-        if (eval.fault) *args.fault = 1;
+        if (eval.fault) *args.fault = runtime::kBadElement;
     }
     std::size_t workspace_bytes(const std::int64_t*) const override { return 0; }
     std::size_t code_bytes() const override { return 0; }

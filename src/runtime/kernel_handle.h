@@ -6,12 +6,18 @@
 
 namespace flexor::runtime {
 
+// What a launch reports.
+enum Fault : std::int32_t {
+    kNoFault = 0,
+    kBadElement = 1,   // a gathered index is out of range, or an integer divisor is 0; generated code stores it
+    kOutOfMemory = 2,  // the kernel found too little workspace and the system gave none; nothing was written
+};
+
 struct LaunchArgs {
     void* const* buffers;        // one per loopir::BufferParam, in order
     const std::int64_t* params;  // the int64 parameter array
     void* workspace;             // at least workspace_bytes(params), 64-byte aligned; may be null if that is 0
-    // Set to non-zero when a gathered index is out of range or an integer divisor is 0; never cleared.
-    std::int32_t* fault;
+    std::int32_t* fault;         // set to a Fault, never cleared
     // What `workspace` holds. The thread count may have grown since workspace_bytes was asked: a kernel that finds less
     // than it needs now takes memory of its own.
     std::size_t workspace_size = 0;

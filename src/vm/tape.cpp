@@ -327,10 +327,13 @@ private:
             if (workspace == nullptr) return refuse(bytes, "workspace of " + e_.kernels[launch.kernel].ir.name);
         }
         if (entry_.writes_source[index]) effects_done_ = true;
-        std::int32_t fault = 0;
+        std::int32_t fault = runtime::kNoFault;
         kernel.launch({launch_buffers_, launch_params_, workspace, &fault, bytes});
         context_.shard->launches.add();
-        return fault == 0 || launch.fault == 0 || stumble(launch);
+        if (fault == runtime::kOutOfMemory) {
+            return refuse(kernel.workspace_bytes(launch_params_), "workspace of " + e_.kernels[launch.kernel].ir.name);
+        }
+        return fault == runtime::kNoFault || launch.fault == 0 || stumble(launch);
     }
 
     // Fails for what a launch stumbled over, while its buffers are there to be asked.

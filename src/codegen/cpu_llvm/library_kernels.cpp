@@ -183,7 +183,7 @@ void ContractionKernel::launch(const runtime::LaunchArgs& args) const {
     }
     g.prologue_context = &context;
     g.epilogue_context = &context;
-    runtime::gemm(g, args.workspace, args.workspace_size);
+    if (!runtime::gemm(g, args.workspace, args.workspace_size)) *args.fault = runtime::kOutOfMemory;
 }
 
 std::size_t ContractionKernel::workspace_bytes(const std::int64_t* params) const {
@@ -248,7 +248,7 @@ runtime::AttentionCall AttentionKernel::call(const std::int64_t* params, void* c
 
 void AttentionKernel::launch(const runtime::LaunchArgs& args) const {
     const runtime::AttentionCall c = call(args.params, args.buffers);
-    runtime::attention(c, args.workspace, args.workspace_size);
+    if (!runtime::attention(c, args.workspace, args.workspace_size)) *args.fault = runtime::kOutOfMemory;
 }
 
 std::size_t AttentionKernel::workspace_bytes(const std::int64_t* params) const {

@@ -19,9 +19,12 @@ using loopir::StageKind;
 
 namespace {
 
-constexpr double kSerialNs = 12'000;        // less work than this is not worth waking a thread
-constexpr double kChunkNs = 5'000;          // work of one chunk
-constexpr std::int64_t kSplitPart = 32768;  // elements of one part of a cut row: a constant, so that results are
+constexpr double kSerialNs = 12'000;  // less work than this is not worth waking a thread
+constexpr double kChunkNs = 5'000;    // work of one chunk
+// Elements of one part of a cut row, and the most parts that it is cut into: constants, so that results are.
+constexpr std::int64_t kSplitPart = 32768;
+constexpr std::int64_t kMostParts = 1 << 20;
+constexpr std::size_t kFewPartials = 32;  // so many fit on the stack
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -219,13 +222,14 @@ RowKernel::Parts RowKernel::parts(const Extents& extents) const {
     const std::int64_t inner = extents[plan_.inner_dim];
     std::int64_t length = 1;
     for (std::uint32_t d = plan_.body.parallel; d < plan_.body.rank(); ++d) length *= extents[d];
+    const std::int64_t part = std::max(kSplitPart, ceil_div(length, kMostParts));
     p.cut_outer = !plan_.outer_rows.empty() && extents[plan_.outer_rows.front()] > 1;
     if (p.cut_outer) {
         const std::int64_t outer = extents[plan_.outer_rows.front()];
-        p.size = std::max<std::int64_t>(1, kSplitPart / std::max<std::int64_t>(1, length / outer));
+        p.size = std::max<std::int64_t>(1, part / std::max<std::int64_t>(1, length / outer));
         p.count = ceil_div(outer, p.size);
     } else {
-        p.size = ceil_div(kSplitPart, column_step(plan_)) * column_step(plan_);
+        p.size = ceil_div(part, column_step(plan_)) * column_step(plan_);
         p.count = std::max<std::int64_t>(1, ceil_div(inner, p.size));
     }
     return p;
@@ -236,12 +240,10 @@ void RowKernel::run_split(const RowContext& context, const Extents& extents, cha
     const Parts cut = parts(extents);
     const std::int64_t outer = plan_.outer_rows.empty() ? 1 : extents[plan_.outer_rows.front()];
     const std::int64_t inner = extents[plan_.inner_dim];
-    // Small launches allocate nothing.
-    PartialValue few[32];
-    std::vector<PartialValue> many;
-    const std::size_t needed = stages * (static_cast<std::size_t>(cut.count) + 1);
-    if (needed > std::size(few)) many.resize(needed);
-    PartialValue* const values = many.empty() ? few : many.data();
+    // The values of whole rows, then those of the parts; behind the scratch rows if they are many.
+    PartialValue few[kFewPartials];
+    auto* const many = reinterpret_cast<PartialValue*>(workspace + split_scratch_bytes(extents));
+    PartialValue* const values = partial_count(cut) > kFewPartials ? many : few;
     PartialValue* const partial = values + stages;
     std::int64_t length = 1;
     for (std::uint32_t d = plan_.body.parallel; d < plan_.body.rank(); ++d) length *= extents[d];
@@ -274,12 +276,23 @@ void RowKernel::run_split(const RowContext& context, const Extents& extents, cha
     }
 }
 
+std::size_t RowKernel::partial_count(const Parts& cut) const {
+    return plan_.body.stages.size() * (static_cast<std::size_t>(cut.count) + 1);
+}
+
+std::size_t RowKernel::split_scratch_bytes(const Extents& extents) const {
+    return plan_.scratch_rows == 0 ? 0 : (scratch_bytes(plan_, extents) + 63) / 64 * 64;
+}
+
 std::size_t RowKernel::workspace_bytes(const std::int64_t* params) const {
-    if (plan_.scratch_rows == 0) return 0;
+    if (plan_.scratch_rows == 0 && plan_.form != RowForm::kSplit) return 0;
     Extents extents;
     read_extents(params, extents);
-    const std::size_t bytes = scratch_bytes(plan_, extents);
-    return plan_.form == RowForm::kSplit ? bytes : bytes * static_cast<std::size_t>(runtime::thread_count());
+    if (plan_.form != RowForm::kSplit)
+        return scratch_bytes(plan_, extents) * static_cast<std::size_t>(runtime::thread_count());
+    merge_dims(params, extents, plan_.body.parallel);
+    const std::size_t partials = partial_count(parts(extents));
+    return split_scratch_bytes(extents) + (partials > kFewPartials ? partials * sizeof(PartialValue) : 0);
 }
 
 }  // namespace flexor::codegen::cpu_llvm

@@ -32,6 +32,8 @@ private:
         std::int64_t size = 0, count = 0;
     };
     Parts parts(const Extents& extents) const;
+    std::size_t partial_count(const Parts& cut) const;
+    std::size_t split_scratch_bytes(const Extents& extents) const;
     double element_ns() const;
 
     RowPlan plan_;

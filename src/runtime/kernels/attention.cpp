@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
-#include <new>
 
 #include "runtime/kernels/gemm_pack.h"
+#include "runtime/kernels/own_workspace.h"
 #include "runtime/thread_pool.h"
 #include "support/check.h"
 #include "tensor/element.h"
@@ -369,25 +368,18 @@ private:
     char* slots_;
 };
 
-struct AlignedFree {
-    void operator()(void* memory) const { ::operator delete(memory, std::align_val_t{kAlignment}); }
-};
-
 }  // namespace
 
 std::size_t attention_workspace_bytes(const AttentionCall& call) {
     return static_cast<std::size_t>(make_plan(call).total_bytes());
 }
 
-void attention(const AttentionCall& call, void* workspace, std::size_t workspace_bytes) {
-    Plan plan = make_plan(call);
-    auto needed = static_cast<std::size_t>(plan.total_bytes());
-    std::unique_ptr<void, AlignedFree> own;
-    if (!workspace || workspace_bytes < needed) {
-        own.reset(::operator new(needed, std::align_val_t{kAlignment}));
-        workspace = own.get();
-    }
-    Run(call, plan, static_cast<char*>(workspace)).execute();
+bool attention(const AttentionCall& call, void* workspace, std::size_t workspace_bytes) {
+    const Plan plan = make_plan(call);
+    const OwnWorkspace own(workspace, workspace_bytes, static_cast<std::size_t>(plan.total_bytes()));
+    if (!own.enough()) return false;
+    Run(call, plan, own.data()).execute();
+    return true;
 }
 
 }  // namespace flexor::runtime

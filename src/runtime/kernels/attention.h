@@ -53,7 +53,8 @@ struct AttentionCall {
 // Bytes that attention() wants for this call under the present thread count. Follows no pointer.
 std::size_t attention_workspace_bytes(const AttentionCall& call);
 
-// `workspace` is 64-byte aligned. If it is null or too small, the call allocates its own.
-void attention(const AttentionCall& call, void* workspace, std::size_t workspace_bytes);
+// `workspace` is 64-byte aligned. If it is null or too small, the call allocates its own: false, with nothing written,
+// if the system gives none.
+[[nodiscard]] bool attention(const AttentionCall& call, void* workspace, std::size_t workspace_bytes);
 
 }  // namespace flexor::runtime

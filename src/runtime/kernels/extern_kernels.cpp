@@ -45,7 +45,7 @@ public:
         const StridedMatrix offsets = reader.next(dtypes_[1], 1);
         const StridedMatrix table = reader.next(dtypes_[2], 2);
         const StridedMatrix out = reader.next(dtypes_[3], 2);
-        if (!embedding_bag(ids, offsets, table, out, mode_, reader.flag())) *args.fault = 1;
+        if (!embedding_bag(ids, offsets, table, out, mode_, reader.flag())) *args.fault = kBadElement;
     }
     std::size_t workspace_bytes(const std::int64_t*) const override { return 0; }
     std::size_t code_bytes() const override { return 0; }

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "runtime/kernels/gemm_pack.h"
+#include "runtime/kernels/own_workspace.h"
 #include "runtime/thread_pool.h"
 #include "support/check.h"
 
@@ -451,25 +451,18 @@ private:
     std::int64_t size_, a_size_, acc_size_, matrix_bytes_;
 };
 
-struct AlignedFree {
-    void operator()(void* memory) const { ::operator delete(memory, std::align_val_t{kAlignment}); }
-};
-
 }  // namespace
 
 std::size_t gemm_workspace_bytes(const GemmCall& call) {
     return static_cast<std::size_t>(make_plan(call).total_bytes());
 }
 
-void gemm(const GemmCall& call, void* workspace, std::size_t workspace_bytes) {
-    Plan plan = make_plan(call);
-    std::unique_ptr<void, AlignedFree> own;
-    if (auto needed = static_cast<std::size_t>(plan.total_bytes());
-        needed > 0 && (!workspace || workspace_bytes < needed)) {
-        own.reset(::operator new(needed, std::align_val_t{kAlignment}));
-        workspace = own.get();
-    }
-    Run(call, plan, static_cast<char*>(workspace)).execute();
+bool gemm(const GemmCall& call, void* workspace, std::size_t workspace_bytes) {
+    const Plan plan = make_plan(call);
+    const OwnWorkspace own(workspace, workspace_bytes, static_cast<std::size_t>(plan.total_bytes()));
+    if (!own.enough()) return false;
+    Run(call, plan, own.data()).execute();
+    return true;
 }
 
 std::size_t packed_b_bytes(DType dtype, std::int64_t k, std::int64_t n, const GemmTiles* tiles) {

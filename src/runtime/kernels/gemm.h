@@ -68,8 +68,9 @@ struct GemmCall {
 // no pointer is followed.
 std::size_t gemm_workspace_bytes(const GemmCall& call);
 
-// `workspace` is 64-byte aligned. If it is null or too small, the call allocates its own.
-void gemm(const GemmCall& call, void* workspace, std::size_t workspace_bytes);
+// `workspace` is 64-byte aligned. If it is null or too small, the call allocates its own: false, with nothing written,
+// if the system gives none.
+[[nodiscard]] bool gemm(const GemmCall& call, void* workspace, std::size_t workspace_bytes);
 
 // Packed weights. The layout is that of gemm_tiles.h; it belongs to the table, so pack and multiply with the same one.
 std::size_t packed_b_bytes(DType dtype, std::int64_t k, std::int64_t n, const GemmTiles* tiles = nullptr);

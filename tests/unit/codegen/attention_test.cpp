@@ -163,7 +163,7 @@ struct Problem {
             call.rows = *rows;
         }
         std::fill(out.bytes.begin(), out.bytes.end(), 0xCD);
-        attention(call, nullptr, 0);
+        EXPECT_TRUE(attention(call, nullptr, 0));
     }
 
     // The weights of one row as the definition says, in double; empty if the row sees nothing.

@@ -2,6 +2,8 @@
 // Compilation of one kernel, for the tests that run it.
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "codegen/cpu_llvm/kernel_compiler.h"
 
 namespace flexor::codegen::cpu_llvm::testing {
@@ -14,6 +16,16 @@ inline runtime::KernelRef compiled(const loopir::Kernel& kernel) {
         return nullptr;
     }
     return (*result)[0];
+}
+
+// Runs a kernel with the workspace that it wants; the fault that it reports.
+inline std::int32_t launch(const runtime::KernelHandle& handle, void* const* buffers, const std::int64_t* params) {
+    const std::size_t bytes = handle.workspace_bytes(params);
+    std::vector<char> workspace(bytes + 64);
+    auto* aligned = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(workspace.data()) + 63) / 64 * 64);
+    std::int32_t fault = runtime::kNoFault;
+    handle.launch({buffers, params, aligned, &fault, bytes});
+    return fault;
 }
 
 }  // namespace flexor::codegen::cpu_llvm::testing

@@ -45,11 +45,7 @@ struct Memory {
 };
 
 void launch(const runtime::KernelRef& handle, std::vector<void*> buffers, const Params& params) {
-    std::vector<char> workspace(handle->workspace_bytes(params.data()) + 64);
-    char* aligned = workspace.data() + (64 - reinterpret_cast<std::uintptr_t>(workspace.data()) % 64);
-    std::int32_t fault = 0;
-    handle->launch({buffers.data(), params.data(), aligned, &fault});
-    EXPECT_EQ(fault, 0);
+    EXPECT_EQ(testing::launch(*handle, buffers.data(), params.data()), runtime::kNoFault);
 }
 
 void agree(const Kernel& kernel, const runtime::KernelRef& handle, std::vector<Memory> memory, const Params& params,

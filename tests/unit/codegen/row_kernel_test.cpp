@@ -478,8 +478,7 @@ row parallel [] row [p0, p1, p2]
             std::vector<Buffer> b = buffers;
             void* pointers[] = {b[0].data(), b[1].data(), b[2].data(), b[3].data()};
             Params params = {5, 33, 1000, 33 * 1000 + gap};
-            std::int32_t fault = 0;
-            handle->launch({pointers, params.data(), nullptr, &fault});
+            testing::launch(*handle, pointers, params.data());
             results.push_back(std::bit_cast<std::uint32_t>(b[1].as<float>()[0]));
         }
         runtime::set_thread_count(runtime::default_thread_count());
@@ -532,8 +531,7 @@ row parallel [1] row [p0]
     for (std::int64_t i = 0; i < n; ++i) buffers[0].as<float>()[i] = 0.1f;
     void* pointers[] = {buffers[0].data(), buffers[1].data()};
     Params params = {n};
-    std::int32_t fault = 0;
-    handle->launch({pointers, params.data(), nullptr, &fault});
+    testing::launch(*handle, pointers, params.data());
     EXPECT_NEAR(buffers[1].as<float>()[0], 0.1f * static_cast<double>(n), 1.0);
     // The same over columns, and with a body long enough for one copy.
     Kernel columns = verified(R"(
@@ -552,7 +550,7 @@ row parallel [8] row [p0]
     auto more = random_buffers(columns, {1, 8, 8});
     void* column_pointers[] = {buffers[0].data(), more[1].data(), more[2].data()};
     Params column_params = {rows};
-    compiled(columns)->launch({column_pointers, column_params.data(), nullptr, &fault});
+    testing::launch(*compiled(columns), column_pointers, column_params.data());
     for (int i = 0; i < 8; ++i) {
         EXPECT_NEAR(more[1].as<float>()[i], 0.1f * static_cast<double>(rows), 1.5);
         EXPECT_NEAR(more[2].as<float>()[i], std::sin(0.1f) * static_cast<double>(rows), 1.5);
@@ -567,7 +565,7 @@ row parallel [p1] row [p0]
   s1 = store per_row %1 [1, 0] v2
 )");
     Params sine_params = {n, 1};
-    compiled(sines)->launch({pointers, sine_params.data(), nullptr, &fault});
+    testing::launch(*compiled(sines), pointers, sine_params.data());
     EXPECT_NEAR(buffers[1].as<float>()[0], std::sin(0.1f) * static_cast<double>(n), 1.5);
 }
 
