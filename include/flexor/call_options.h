@@ -20,7 +20,9 @@ struct OutputAllocator {
 
 struct CallOptions {
     OutputAllocator allocator;  // null: Tensor::empty
-    // Asked now and then in loops, from the calling thread; true stops the run with Interrupted.
+    // Asked by a run that takes long, from the calling thread: before a compilation, after about a millisecond, then
+    // every 50 ms, in loops, between kernels and inside long ones. True stops the run with Interrupted. What the run
+    // was writing to in place is then written in part.
     bool (*should_stop)(void* context) = nullptr;
     void* stop_context = nullptr;
 };

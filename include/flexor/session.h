@@ -100,7 +100,8 @@ public:
     void set_event_sink(std::function<void(const Event&)> sink);
     std::string dashboard() const { return to_text(stats()); }
 
-    // Stops every run that is under way, at its next loop head or launch, with Interrupted. Async-signal-safe.
+    // Stops every run that is under way, at its next loop head, launch or piece of a long kernel, with Interrupted.
+    // Async-signal-safe.
     void interrupt() noexcept;
     // Gives idle pool memory back to the system; returns the bytes.
     std::uint64_t trim();

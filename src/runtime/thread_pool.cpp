@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/stop_check.h"
 #include "support/environment.h"
 
 namespace flexor::runtime {
@@ -39,6 +40,7 @@ struct Job {
     std::int64_t grain = 1;
     std::int64_t chunks = 0;
     int max_slots = 0;
+    StopCheck* stop = nullptr;
     int users = 0;  // threads that may look at this job; guarded by the pool's mutex
     alignas(64) std::atomic<std::int64_t> next{0};
     alignas(64) std::atomic<std::int64_t> left{0};
@@ -48,7 +50,7 @@ struct Job {
             std::int64_t chunk = next.fetch_add(1, std::memory_order_relaxed);
             if (chunk >= chunks) return;
             std::int64_t begin = chunk * grain;
-            body(context, slot, begin, grain < count - begin ? begin + grain : count);
+            if (!stop_requested()) body(context, slot, begin, grain < count - begin ? begin + grain : count);
             if (left.fetch_sub(1, std::memory_order_acq_rel) == 1) left.notify_all();
         }
     }
@@ -77,6 +79,17 @@ private:
     int before_;
 };
 
+void run_alone(SlotBody body, void* context, std::int64_t count, std::int64_t grain) {
+    const StopCheck* const stop = current_stop_check();
+    if (stop != nullptr && stop->stopped()) return;
+    for (std::int64_t begin = 0; begin < count;) {
+        if (begin > 0 && stop_requested()) return;
+        std::int64_t end = grain < count - begin ? begin + grain : count;
+        body(context, 0, begin, end);
+        begin = end;
+    }
+}
+
 class Pool {
 public:
     void run(SlotBody body, void* context, std::int64_t count, std::int64_t grain, std::int64_t chunks, int slots) {
@@ -94,6 +107,7 @@ public:
                 job->grain = grain;
                 job->chunks = chunks;
                 job->max_slots = slots;
+                job->stop = current_stop_check();
                 job->users = 1;
                 job->left.store(chunks, std::memory_order_relaxed);
                 job->next.store(0, std::memory_order_relaxed);
@@ -102,13 +116,7 @@ public:
             }
         }
         SlotScope scope(0);
-        if (!job) {
-            for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-                std::int64_t begin = chunk * grain;
-                body(context, 0, begin, grain < count - begin ? begin + grain : count);
-            }
-            return;
-        }
+        if (!job) return run_alone(body, context, count, grain);
         std::int64_t wanted = std::min<std::int64_t>(chunks - 1, slots - 1);
         if (sleepers_.load(std::memory_order_seq_cst) > 0) {
             if (wanted == 1) {
@@ -170,7 +178,10 @@ private:
             if (Job* job = find(slot)) {
                 ++job->users;
                 lock.unlock();
-                job->work(slot);
+                {
+                    const StopScope scope(job->stop, StopScope::Role::kHelper);
+                    job->work(slot);
+                }
                 lock.lock();
                 release(job);
                 continue;
@@ -276,12 +287,7 @@ void parallel_for_slots(SlotBody body, void* context, std::int64_t count, std::i
     if (nested || slots <= 1 || chunks == 1) {
         // A nested call is alone on its own scratch, which belongs to this call: slot 0.
         SlotScope scope(nested ? body_slot : 0);
-        for (std::int64_t begin = 0; begin < count;) {
-            std::int64_t end = grain < count - begin ? begin + grain : count;
-            body(context, 0, begin, end);
-            begin = end;
-        }
-        return;
+        return run_alone(body, context, count, grain);
     }
     pool().run(body, context, count, grain, chunks, slots);
 }

@@ -11,6 +11,7 @@
 //  P4  Several callers at once are safe; the workers share themselves out.
 //  P5  A forked child starts with a fresh pool.
 //  P6  Bodies do not throw.
+//  P7  Chunks are left out once the run that the caller works for is to stop (stop_check.h).
 
 #include <cstdint>
 #include <type_traits>

@@ -264,10 +264,8 @@ Expected<void> Engine::run(const bytecode::ModuleRef& module, std::int32_t funct
         arguments = completed;
     }
     context.shard->calls.add();
-    Run run{module, thread_module(context, module), context, call, {}, trace, false};
-    run.stop.interrupts = &interrupts_;
-    run.stop.seen = interrupts_.load(std::memory_order_relaxed);
-    run.stop.call = &call;
+    runtime::StopCheck stop(interrupts_, call);
+    Run run{module, thread_module(context, module), context, call, &stop, trace, false};
     struct Depth {
         std::uint32_t& depth;
         explicit Depth(std::uint32_t& d) : depth(d) { ++depth; }
@@ -311,7 +309,7 @@ Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<
                                      run.module.get(),
                                      function,
                                      &run.call,
-                                     &run.stop,
+                                     run.stop,
                                      run.one_op ? pool_.get() : nullptr};
             run_tape(*found.entry, live, *scratch, tape_context, results, tape);
             if (tape.end != TapeEnd::kRefused && !run.one_op)
@@ -364,8 +362,8 @@ void Engine::look_up(Run& run, std::int32_t function, std::int32_t pc, const Liv
     if (const EntryRef* record = point.exact.find(scratch.key)) {
         Entry* entry = record->get();
         found.entry = entry;
-        // The host's allocator may run anything on this thread, a call that changes the table included.
-        if (run.call.allocator.allocate != nullptr) found.hold = *record;
+        // What the host is asked in a run may run anything on this thread, a call that changes the table included.
+        if (run.call.allocator.allocate != nullptr || run.call.should_stop != nullptr) found.hold = *record;
         if (entry->executable == nullptr) return;
         shard.exact.hits.add();
         entry->record->hits.fetch_add(1, std::memory_order_relaxed);
@@ -420,6 +418,12 @@ void Engine::miss(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scr
             found.error = std::make_unique<Diagnostic>(std::move(checked).error());
             return;
         }
+    }
+    // A compilation, or waiting for that of another thread, takes long.
+    if (run.stop->ask()) {
+        found.error = std::make_unique<Diagnostic>(
+            located(Diagnostic(DiagnosticId::kInterrupted), *run.module, shared.function, shared.pc));
+        return;
     }
     const std::vector<std::uint64_t> words(scratch.key.signature.data(),
                                            scratch.key.signature.data() + scratch.key.signature.size());

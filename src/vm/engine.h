@@ -73,7 +73,7 @@ private:
         ThreadModule* thread_module;
         ThreadContext& context;
         const CallOptions& call;
-        StopCheck stop;
+        runtime::StopCheck* stop;
         Trace* trace;
         bool one_op;  // a function made for one op: its results are pool memory, its ops are counted by the caller
     };

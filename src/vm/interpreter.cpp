@@ -125,7 +125,7 @@ Expected<void> Interpreter::run(std::vector<Value>& results) {
     for (;;) {
         const Opcode op = function_.code[static_cast<std::size_t>(pc_)].op;
         const bool compiles = engine_.compiler_ != nullptr && !suspended_;
-        if (op == Opcode::kLoopHead && run_.stop.at_loop_head()) {
+        if (op == Opcode::kLoopHead && run_.stop->poll()) {
             return located(Diagnostic(DiagnosticId::kInterrupted), module_, function_index_, pc_);
         }
         if (compiles && !tried_ && (try_next_ || op == Opcode::kLoopHead || (pc_ == 0 && stack_.empty()))) {
@@ -176,7 +176,7 @@ Expected<Interpreter::Flow> Interpreter::try_region(std::vector<Value>& results)
                             run_.module.get(),
                             function_index_,
                             &run_.call,
-                            &run_.stop,
+                            run_.stop,
                             run_.one_op ? engine_.pool_.get() : nullptr};
         run_tape(*found.entry, live, *scratch, context, results, tape);
         if (tape.end != TapeEnd::kRefused && !run_.one_op)
@@ -362,11 +362,14 @@ Expected<void> Interpreter::call_site(std::int32_t index) {
     const std::span<const Value> operands(stack_.data() + stack_.size() - count, count);
     FLEXOR_TRY(refuse_fixed_write(site, operands));
     FLEXOR_ASSIGN(const bool compiled, call_one_op(index, operands, results));
-    if (!compiled) FLEXOR_TRY(vm::call_op(site, operands, module_.promotion, source, *engine_.pool_, results));
+    if (!compiled) {
+        const runtime::StopScope scope(run_.stop, runtime::StopScope::Role::kOwner);
+        FLEXOR_TRY(vm::call_op(site, operands, module_.promotion, source, *engine_.pool_, results));
+    }
     stack_.resize(stack_.size() - count);
     for (Value& result : results) push(std::move(result));
     if (!run_.one_op) record(site.op, fallback_reason(), start);
-    if (run_.stop.interrupted()) return Diagnostic(DiagnosticId::kInterrupted);
+    if (run_.stop->poll()) return Diagnostic(DiagnosticId::kInterrupted);
     return {};
 }
 

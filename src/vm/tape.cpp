@@ -23,15 +23,6 @@ using executable::Step;
 using executable::TensorRef;
 using executable::Terminator;
 
-bool StopCheck::at_loop_head() {
-    if (interrupted()) return true;
-    if (call == nullptr || call->should_stop == nullptr) return false;
-    const std::uint64_t now = runtime::now_ns();
-    if (now - asked_ns < 20'000'000) return false;
-    asked_ns = now;
-    return call->should_stop(call->stop_context);
-}
-
 Diagnostic located(Diagnostic diagnostic, const bytecode::Module& module, std::int32_t function, std::int32_t pc) {
     const bytecode::Function& f = module.functions[static_cast<std::size_t>(function)];
     if (diagnostic.where().function.empty()) diagnostic.function(f.name);
@@ -175,7 +166,7 @@ private:
     // ------------------------------------------------------------ blocks
 
     bool enter(const Block& block) {
-        if (block.loop_head ? context_.stop->at_loop_head() : context_.stop->interrupted()) return stopped();
+        if (block.loop_head ? context_.stop->poll() : context_.stop->stopped()) return stopped();
         if (!executable::run_frame(block.frame, frame_, true)) return overflow();
         if (block.arena_bytes == kNoSlot) return true;
         const std::int64_t bytes = frame_[block.arena_bytes];
@@ -313,7 +304,7 @@ private:
 
     bool launch(std::uint32_t index) {
         const executable::Launch& launch = e_.launches[index];
-        if (context_.stop->interrupted()) return stopped();
+        if (launched_++ == 0 ? context_.stop->stopped() : context_.stop->poll()) return stopped();
         const std::size_t buffer_count = launch.buffers.size();
         for (std::size_t i = 0; i < buffer_count; ++i) launch_buffers_[i] = buffers_[launch.buffers[i]];
         const std::size_t param_count = launch.params.size();
@@ -328,8 +319,12 @@ private:
         }
         if (entry_.writes_source[index]) effects_done_ = true;
         std::int32_t fault = runtime::kNoFault;
-        kernel.launch({launch_buffers_, launch_params_, workspace, &fault, bytes});
+        {
+            const runtime::StopScope scope(context_.stop, runtime::StopScope::Role::kOwner);
+            kernel.launch({launch_buffers_, launch_params_, workspace, &fault, bytes});
+        }
         context_.shard->launches.add();
+        if (context_.stop->stopped()) return stopped();
         if (fault == runtime::kOutOfMemory) {
             return refuse(kernel.workspace_bytes(launch_params_), "workspace of " + e_.kernels[launch.kernel].ir.name);
         }
@@ -491,6 +486,7 @@ private:
     std::optional<ArenaLease> arena_, workspace_;
     std::size_t owned_count_ = 0;
     std::int32_t free_owned_ = -1;
+    std::size_t launched_ = 0;
     bool effects_done_ = false;
 };
 

@@ -5,12 +5,12 @@
 //  T1  Steps run in order (X4). A failure leaves earlier effects visible and raises what the executable says.
 //  T2  When memory is refused before any effect, nothing has happened: the caller may do the region's work another way.
 //      After an effect the refusal is an error of the run.
-#include <atomic>
 #include <cstdint>
 #include <vector>
 
 #include "flexor/call_options.h"
 #include "runtime/pool.h"
+#include "runtime/stop_check.h"
 #include "runtime/telemetry.h"
 #include "vm/entry.h"
 #include "vm/live.h"
@@ -38,17 +38,6 @@ struct Scratch {
     std::vector<Owned> owned;
 };
 
-// Stops runs: the count of interrupts when the run began, and the host's own question.
-struct StopCheck {
-    const std::atomic<std::uint64_t>* interrupts = nullptr;
-    std::uint64_t seen = 0;
-    const CallOptions* call = nullptr;
-    std::uint64_t asked_ns = 0;
-
-    bool interrupted() const { return interrupts->load(std::memory_order_relaxed) != seen; }
-    bool at_loop_head();  // interrupted, or the host says stop (asked every 20 ms at most)
-};
-
 struct TapeContext {
     runtime::PoolCache* cache = nullptr;
     runtime::Arena* arena = nullptr;
@@ -57,7 +46,7 @@ struct TapeContext {
     const bytecode::Module* module = nullptr;
     std::int32_t function = 0;
     const CallOptions* call = nullptr;
-    StopCheck* stop = nullptr;
+    runtime::StopCheck* stop = nullptr;
     runtime::Pool* output_pool = nullptr;  // results are memory of this pool instead of the caller's
 };
 

@@ -8,10 +8,12 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fast/convert.h"
 #include "fast/foreign.h"
+#include "fast/prediction.h"
 #include "flexor/session.h"
 
 namespace flexor::python {
@@ -20,20 +22,43 @@ namespace {
 
 constexpr double kReleaseAbove = 20e-6;  // runs predicted to take longer let other threads hold the interpreter
 
-bool signalled(void*) {
-    const PyGILState_STATE state = PyGILState_Ensure();
-    const bool stop = PyErr_CheckSignals() != 0;
-    PyGILState_Release(state);
-    return stop;
-}
+// The interpreter lock for the length of a run: kept through short ones, let go in those that are predicted to be long
+// or turn out to be.
+class InterpreterLock {
+public:
+    explicit InterpreterLock(bool release) {
+        if (release) let_go();
+    }
+    ~InterpreterLock() { take(); }
+    InterpreterLock(const InterpreterLock&) = delete;
+    InterpreterLock& operator=(const InterpreterLock&) = delete;
+
+    // CallOptions::should_stop: a run that asks is long.
+    static bool signalled(void* context) {
+        auto& lock = *static_cast<InterpreterLock*>(context);
+        lock.take();
+        const bool stop = PyErr_CheckSignals() != 0;
+        lock.let_go();
+        return stop;
+    }
+
+private:
+    void take() {
+        if (state_ != nullptr) PyEval_RestoreThread(std::exchange(state_, nullptr));
+    }
+    void let_go() {
+        if (state_ == nullptr) state_ = PyEval_SaveThread();
+    }
+    PyThreadState* state_ = nullptr;
+};
 
 // What one program needs to be called; owned by the Python object of a Module.
 struct Program {
     Module* module = nullptr;
     std::int32_t function = 0;
     bool writes = false;
-    std::string kinds;       // of the parameters, a ParameterKind each
-    double predicted = 1.0;  // seconds of the last run
+    std::string kinds;  // of the parameters, a ParameterKind each
+    Prediction prediction;
 };
 
 bool convert(const Program& program, PyObject* const* arguments, Py_ssize_t count, Value* values,
@@ -63,20 +88,19 @@ PyObject* run(Session& session, Program& program, PyObject* const* arguments, Py
     const Framework outer = current_framework;
     if (framework != Framework::kNone) current_framework = framework;
     std::vector<Value> results;
-    CallOptions options;
-    options.should_stop = signalled;
     const std::span<const Value> span(values, static_cast<std::size_t>(count));
-    const bool release = program.predicted > kReleaseAbove;
+    const Prediction::Foreseen foreseen = program.prediction.foresee(span);
     const auto begin = std::chrono::steady_clock::now();
     Expected<void> done = [&] {
-        if (!release) return session.run_into(*program.module, program.function, span, results, options);
-        PyThreadState* state = PyEval_SaveThread();
-        Expected<void> inner = session.run_into(*program.module, program.function, span, results, options);
-        PyEval_RestoreThread(state);
-        return inner;
+        InterpreterLock lock(foreseen.seconds > kReleaseAbove);
+        CallOptions options;
+        options.should_stop = InterpreterLock::signalled;
+        options.stop_context = &lock;
+        return session.run_into(*program.module, program.function, span, results, options);
     }();
     current_framework = outer;
-    program.predicted = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    program.prediction.learn(span, foreseen, took.count());
     if (program.writes) {
         for (Py_ssize_t i = 0; i < count; ++i) note_write(arguments[i]);
     }
@@ -345,7 +369,10 @@ PyObject* explain(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* 
     }
     const Framework outer = current_framework;
     if (framework != Framework::kNone) current_framework = framework;
-    const Expected<Explanation> told = session_at(address)->explain(*caller->program.module, values, function);
+    const Expected<Explanation> told = [&] {
+        const InterpreterLock lock(true);
+        return session_at(address)->explain(*caller->program.module, values, function);
+    }();
     current_framework = outer;
     Py_DECREF(name);
     if (PyErr_Occurred()) return nullptr;  // of a foreign function

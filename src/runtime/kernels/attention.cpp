@@ -6,6 +6,7 @@
 
 #include "runtime/kernels/gemm_pack.h"
 #include "runtime/kernels/own_workspace.h"
+#include "runtime/stop_check.h"
 #include "runtime/thread_pool.h"
 #include "support/check.h"
 #include "tensor/element.h"
@@ -208,6 +209,7 @@ private:
         std::int64_t tiles = ceil_div(last - first, t_.max_rows);
         std::int64_t base = (last - first) / tiles, larger = (last - first) % tiles;
         for (std::int64_t i = 0, row = first; i < tiles; ++i) {
+            if (i % 4 == 3 && stop_requested()) return;
             std::int64_t rows = base + (i < larger);
             if (t_.accumulator == DType::kF64) {
                 attend_tile<double>(keys, batch, head, row, rows, scratch);

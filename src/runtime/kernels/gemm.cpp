@@ -9,6 +9,7 @@
 
 #include "runtime/kernels/gemm_pack.h"
 #include "runtime/kernels/own_workspace.h"
+#include "runtime/stop_check.h"
 #include "runtime/thread_pool.h"
 #include "support/check.h"
 
@@ -30,6 +31,8 @@ constexpr std::int64_t kDirectRows = 16;
 constexpr std::int64_t kDenseRowBytes = 1024;
 // A task shorter than this many multiply-adds costs more to hand out than to run.
 constexpr double kLeastTaskWork = 400e3;
+// Multiply-adds between two questions whether the run is to stop.
+constexpr std::int64_t kUncheckedWork = 4 << 20;
 constexpr std::int64_t kAlignment = 64;
 constexpr std::size_t kLargePage = std::size_t{2} << 20;
 
@@ -275,8 +278,17 @@ private:
         const char* a;  // row m0
         std::int64_t lda;
         char* scratch;
-        std::int64_t c_offset;  // of the batch index
+        std::int64_t c_offset;   // of the batch index
+        std::int64_t unchecked;  // multiply-adds since the last question whether to stop
+        bool stopped;
     };
+
+    void check_stop(Task& w, std::int64_t work) const {
+        w.unchecked += work;
+        if (w.unchecked < kUncheckedWork) return;
+        w.unchecked = 0;
+        w.stopped = stop_requested();
+    }
 
     void run_task(int slot, std::int64_t task, bool first) {
         std::int64_t panel_block = task % p_.panel_blocks;
@@ -305,7 +317,7 @@ private:
         }
         prepare_a(w);
         std::int64_t last = std::min(p_.panels, (panel_block + 1) * p_.panels_per_block);
-        for (std::int64_t panel = panel_block * p_.panels_per_block; panel < last; ++panel) {
+        for (std::int64_t panel = panel_block * p_.panels_per_block; panel < last && !w.stopped; ++panel) {
             std::int64_t n0 = panel * t_.panel_columns();
             std::int64_t columns = std::min<std::int64_t>(t_.panel_columns(), p_.n - n0);
             if (p_.b_source == BSource::kDot) {
@@ -375,7 +387,7 @@ private:
                (call_.c.col_stride == 1 || columns == 1);
     }
 
-    void multiply_panel(const Task& w, const char* b, std::int64_t ldb, std::int64_t n0, std::int64_t columns,
+    void multiply_panel(Task& w, const char* b, std::int64_t ldb, std::int64_t n0, std::int64_t columns,
                         std::int64_t width) {
         alignas(64) char sums[kMaxTileRows * kMaxPanelColumns * 8];
         bool direct = writes_c_directly(columns, width);
@@ -406,11 +418,13 @@ private:
                 }
                 if (!direct && k0 + k_count >= p_.k) finish(w, c, width, w.m0 + m, height, n0, columns);
                 m += height;
+                check_stop(w, height * width * k_count);
+                if (w.stopped) return;
             }
         }
     }
 
-    void dot_panel(const Task& w, const char* b, std::int64_t n0, std::int64_t columns) {
+    void dot_panel(Task& w, const char* b, std::int64_t n0, std::int64_t columns) {
         alignas(64) char sums[kMaxDotRows * kMaxPanelColumns * 8];
         std::int64_t rows = w.m1 - w.m0;
         std::int64_t ldb = call_.b.col_stride;
@@ -422,6 +436,7 @@ private:
             t_.dot_single[rows - 1](w.a, w.lda, b + j * ldb * size_, ldb, sums + j * acc_size_, kMaxPanelColumns, p_.k);
         }
         finish(w, sums, kMaxPanelColumns, w.m0, rows, n0, columns);
+        check_stop(w, rows * columns * p_.k);
     }
 
     // Hands finished rows on while they are in the first cache.
