@@ -253,7 +253,7 @@ public:
     Builder();
     SymbolicInt symbol(std::string name, std::int64_t lo = 0, std::int64_t hi = kUnboundedDim,
                        Where where = Where::current());
-    // Names a weight; functions reach it by FunctionBuilder::weight. The tensor is shared, not copied, if contiguous.
+    // Names a weight; functions reach it by FunctionBuilder::weight. The tensor is copied: the Module owns its weights.
     void weight(std::string name, const Tensor& tensor, Where where = Where::current());
     FunctionBuilder function(std::string name, Where where = Where::current());  // "main" is the entry
     void metadata(std::string key, std::string value);

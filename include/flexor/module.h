@@ -83,7 +83,7 @@ public:
     std::vector<SymbolInfo> symbols() const;
     const std::map<std::string, std::string>& metadata() const;
     std::vector<WeightInfo> weights() const;
-    Tensor weight(std::string_view name) const;     // undefined if there is none; shares the Module's memory
+    Tensor weight(std::string_view name) const;     // read-only memory of the Module; undefined if there is none
     const std::vector<std::string>& hooks() const;  // foreign functions that the host must bind
     bool writes_arguments() const;                  // some function holds an op that writes to an operand
     std::uint64_t id() const;                       // unique in the process

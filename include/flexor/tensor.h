@@ -31,6 +31,7 @@ struct Storage {
     void (*deleter)(void* context, void* data) = nullptr;
     void* context = nullptr;
     std::int64_t references = 1;   // accessed with std::atomic_ref
+    std::uint64_t version = 0;     // accessed with std::atomic_ref
     DiagnosticId write_refusal{};  // what a program raises that writes here; 0: it may
 };
 
@@ -80,6 +81,12 @@ public:
     // From the next run on, a program that writes to the storage is refused at the write: ReadOnlyArgument (511), or
     // another reason. For memory that belongs to somebody who relies on it.
     void refuse_writes(DiagnosticId why = DiagnosticId{511}) const { impl_->storage->write_refusal = why; }
+    // Writes are refused as those to read-only memory: a weight of a Module, or what its owner has marked so. Whoever
+    // holds a view must not write through data() either.
+    bool is_read_only() const { return impl_->storage->write_refusal == DiagnosticId{511}; }
+    // How often programs have written to the storage, through whichever view; as torch counts versions.
+    std::uint64_t version() const;
+    void note_write() const;     // adds one
     std::int64_t numel() const;  // 1 for rank 0
     bool is_contiguous() const;  // row-major; size-1 dims ignored; zero-size counts as contiguous
     // A compact copy in host memory; contiguous() is this tensor where it is compact already. Undefined if memory is

@@ -711,7 +711,7 @@ class Builder:
     def weight(self, name: str, array: Any) -> Weight:
         """Adds a constant tensor: a NumPy array, a strided torch tensor in CPU memory, or anything np.asarray takes.
 
-        Contiguous memory is shared, not copied: it must not change while the Module lives. Raises NotSupported for other
+        The memory is copied: what becomes of the array later does not reach the Module. Raises NotSupported for other
         tensors of torch and for masked arrays, DTypeError (E0401) for a dtype that there is not, ModuleError (E0111) for a name
         that is taken.
         """
@@ -730,7 +730,7 @@ class Builder:
             except (TypeError, ValueError) as error:
                 raise _unsupported(name, f"a value of type {type(array).__name__}", "what NumPy makes an array of") from error
             dtype, data, shape = str(array.dtype), array.ctypes.data, array.shape
-        self._native.weight(name, array, data, dtype, list(shape))
+        self._native.weight(name, data, dtype, list(shape))  # copies while `array` is alive
         return Weight(self, name, dtype, shape)
 
     def function(self, name: str, inputs: Sequence[tuple[Any, ...]] = ()) -> FunctionBuilder:

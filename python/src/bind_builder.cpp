@@ -185,20 +185,15 @@ Attributes attributes(const Entry& named, const std::string& verb) {
     return out;
 }
 
-// Memory of a NumPy array (contiguous, of a dtype that the name spells), kept alive by the Tensor.
-Tensor tensor_from_array(nb::object array, std::uintptr_t data, DType dtype, const std::vector<std::int64_t>& shape) {
+// Contiguous memory of the caller.
+Tensor tensor_of(std::uintptr_t data, DType dtype, const std::vector<std::int64_t>& shape) {
     std::vector<std::int64_t> strides(shape.size());
     std::int64_t running = 1;
     for (std::size_t i = shape.size(); i-- > 0;) {
         strides[i] = running;
         running *= shape[i];
     }
-    auto release = [](void* context, void*) {
-        if (!Py_IsInitialized()) return;
-        nb::gil_scoped_acquire gil;
-        Py_DECREF(static_cast<PyObject*>(context));
-    };
-    return Tensor::from_blob(reinterpret_cast<void*>(data), dtype, shape, strides, release, array.release().ptr());
+    return Tensor::from_blob(reinterpret_cast<void*>(data), dtype, shape, strides);
 }
 
 // The first refusal of a builder as an exception, at the line that caused it.
@@ -461,10 +456,10 @@ void bind_builder(nb::module_& m) {
             },
             nb::arg("name"), nb::arg("lo"), nb::arg("hi").none())
         .def("weight",
-             [](Builder& b, const std::string& name, nb::object array, std::uintptr_t data, const std::string& dtype,
+             [](Builder& b, const std::string& name, std::uintptr_t data, const std::string& dtype,
                 const std::vector<std::int64_t>& shape) {
                  const DType known = dtype_of(dtype, Fault::kDTypeMismatch, Place("weight", name));
-                 b.weight(name, tensor_from_array(std::move(array), data, known, shape));
+                 b.weight(name, tensor_of(data, known, shape));
                  checked(b, 0);
              })
         .def("metadata", [](Builder& b, const std::string& key, const std::string& value) { b.metadata(key, value); })

@@ -480,9 +480,10 @@ void Builder::weight(std::string name, const Tensor& tensor, Where where) {
         return state_->fail(Diagnostic(DiagnosticId::kBadOperand).operand(name).expected("a tensor in host memory"),
                             line);
     }
-    Tensor compact = tensor.contiguous();
-    if (!compact.defined()) return state_->fail(Diagnostic(DiagnosticId::kOutOfMemory).operand(name), line);
-    weights.push_back({std::move(name), std::move(compact)});
+    // What the caller does to the tensor later must not reach the Module, nor the packed forms of its weights.
+    Tensor own = tensor.clone();
+    if (!own.defined()) return state_->fail(Diagnostic(DiagnosticId::kOutOfMemory).operand(name), line);
+    weights.push_back({std::move(name), std::move(own)});
 }
 
 FunctionBuilder Builder::function(std::string name, Where where) {

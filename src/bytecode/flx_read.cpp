@@ -472,7 +472,8 @@ Expected<Module> load_flx(const std::string& path) {
         ::close(file);
         return diagnostic;
     }
-    // Private and writable: a program that writes to a weight changes its own copy of the page.
+    // Private and writable: no program writes to a weight, but a host that casts the marks of a weight away must neither
+    // crash the process nor reach the file.
     void* const mapping = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
     ::close(file);
     if (mapping == MAP_FAILED) return refuse();

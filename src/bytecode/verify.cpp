@@ -454,6 +454,10 @@ private:
 Expected<ModuleRef> verify(Module module) {
     static std::atomic<std::uint64_t> next_id{1};
     FLEXOR_TRY(Verifier(module).verify());
+    // A Builder may make several Modules, which then share their weights.
+    for (Weight& weight : module.weights) {
+        if (!weight.tensor.is_read_only()) weight.tensor.refuse_writes();
+    }
     module.id = next_id.fetch_add(1, std::memory_order_relaxed);
     module.verified = true;
     return ModuleRef(std::make_shared<const Module>(std::move(module)));

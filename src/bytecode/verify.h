@@ -33,10 +33,11 @@ inline constexpr std::size_t kMaxCode = std::size_t{1} << 24;
 //  V11  FROZEN does not stand on a size made by data, as far as types are known without running.
 //  V12  A branch backwards lands on LOOP_HEAD.
 //  V13  CALL passes as many arguments as the function has parameters. Recursion is allowed.
-//  V14  Weights are defined, contiguous tensors in host memory.
+//  V14  Weights are defined, contiguous, read-only tensors in host memory.
 //  V15  Source positions ascend strictly, lie inside the code, and each differs from the one before.
 //
-// Sets CallSite::definition and attrs, Function::max_stack, Module::id and verified.
+// Sets CallSite::definition and attrs, Function::max_stack, Module::id and verified; marks the weights, whose memory
+// nobody else may hold, as read-only.
 Expected<ModuleRef> verify(Module module);
 
 }  // namespace flexor::bytecode

@@ -302,6 +302,12 @@ Tensor::~Tensor() {
     BlockList<sizeof(Impl)>::put(impl_);
 }
 
+std::uint64_t Tensor::version() const {
+    return std::atomic_ref(impl_->storage->version).load(std::memory_order_relaxed);
+}
+
+void Tensor::note_write() const { std::atomic_ref(impl_->storage->version).fetch_add(1, std::memory_order_relaxed); }
+
 std::int64_t Tensor::numel() const {
     std::int64_t n = 1;
     for (const std::int64_t size : sizes()) n *= size;

@@ -27,7 +27,6 @@ struct ModuleState {
     std::uint64_t id = 0;
     std::weak_ptr<const bytecode::Module> module;
     std::vector<FunctionFacts> facts;
-    std::vector<const Storage*> weights;  // memory of the module's weights, sorted
     std::mutex mutex;
     std::vector<std::vector<std::unique_ptr<EntryPoint>>> points;  // by function and pc; made on first use
     std::map<std::pair<std::int32_t, std::int32_t>, bytecode::ModuleRef> one_op;  // by function and site; null: none

@@ -208,8 +208,6 @@ std::shared_ptr<ModuleState> Engine::module_state(const bytecode::ModuleRef& mod
     made->id = module->id;
     made->module = module;
     made->facts = find_facts(*module);
-    for (const bytecode::Weight& weight : module->weights) made->weights.push_back(weight.tensor.storage());
-    std::sort(made->weights.begin(), made->weights.end());
     for (const bytecode::Function& function : module->functions) made->points.emplace_back(function.code.size() + 1);
     state = made;
     std::erase_if(modules_, [](const auto& item) { return item.second->module.expired(); });
@@ -296,7 +294,6 @@ Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<
     {
         ScratchLease scratch(run.context);
         LiveValues live{arguments, {}, static_cast<std::uint32_t>(f.locals.size()), {}, facts.writes};
-        if (live.writes) live.weights = run.thread_module->state->weights;
         Found found;
         look_up(run, function, 0, live, *scratch, found);
         if (found.error != nullptr) return std::move(*found.error);

@@ -153,7 +153,6 @@ Expected<Interpreter::Flow> Interpreter::try_region(std::vector<Value>& results)
         ScratchLease scratch(run_.context);
         const auto& facts = run_.thread_module->state->facts[static_cast<std::size_t>(function_index_)];
         LiveValues live{locals_, stack_, static_cast<std::uint32_t>(function_.locals.size()), {}, facts.writes};
-        if (facts.writes) live.weights = run_.thread_module->state->weights;
         if (!facts.symbols.empty() && entry_pc != 0) {
             FLEXOR_ASSIGN(const SymbolValues* values, symbols());
             // A region knows all of them or none: the interpreter refuses those that no argument binds.
@@ -331,26 +330,33 @@ Expected<bool> Interpreter::call_one_op(std::int32_t index, std::span<const Valu
     return std::move(done).error().function(function_.name).pc(pc_).source("");
 }
 
+namespace {
+
+// The tensor that the op writes to; null: none.
+const Tensor* written_operand(const bytecode::CallSite& site, std::span<const Value> operands) {
+    if (site.definition->effects.value != ops::Effects::kWritesFirst || operands.empty() || !operands[0].is_tensor())
+        return nullptr;
+    return &operands[0].tensor();
+}
+
+}  // namespace
+
 // A Module is immutable and shared: its weights are no target of a write, nor is memory that its owner relies on.
 // Compiled regions leave such writes to this check.
 Expected<void> Interpreter::refuse_fixed_write(const bytecode::CallSite& site, std::span<const Value> operands) const {
-    if (site.definition->effects.value != ops::Effects::kWritesFirst || operands.empty() || !operands[0].is_tensor())
-        return {};
-    const Storage* storage = operands[0].tensor().storage();
-    if (const DiagnosticId why = storage->write_refusal; why != DiagnosticId{}) {
-        const bool read_only = why == DiagnosticId::kReadOnlyArgument;
-        return Diagnostic(why).op(site.op).hint(read_only ? "pass a copy"
-                                                          : "pass a clone, or call under torch.inference_mode()");
-    }
+    const Tensor* target = written_operand(site, operands);
+    if (target == nullptr || target->storage()->write_refusal == DiagnosticId{}) return {};
     for (const bytecode::Weight& weight : module_.weights) {
-        if (weight.tensor.storage() != storage) continue;
+        if (weight.tensor.storage() != target->storage()) continue;
         return Diagnostic(DiagnosticId::kBadOperand)
             .op(site.op)
             .found("weight " + weight.name)
             .expected("memory that the Module does not own")
             .hint("write to a clone of the weight");
     }
-    return {};
+    return Diagnostic(target->storage()->write_refusal)
+        .op(site.op)
+        .hint(target->is_read_only() ? "pass a copy" : "pass a clone, or call under torch.inference_mode()");
 }
 
 Expected<void> Interpreter::call_site(std::int32_t index) {
@@ -365,6 +371,7 @@ Expected<void> Interpreter::call_site(std::int32_t index) {
     if (!compiled) {
         const runtime::StopScope scope(run_.stop, runtime::StopScope::Role::kOwner);
         FLEXOR_TRY(vm::call_op(site, operands, module_.promotion, source, *engine_.pool_, results));
+        if (const Tensor* written = written_operand(site, operands)) written->note_write();
     }
     stack_.resize(stack_.size() - count);
     for (Value& result : results) push(std::move(result));

@@ -111,20 +111,17 @@ void find_aliases(std::span<const Tensor* const> tensors, std::vector<AliasInfo>
 }
 
 // What a function that writes must know of the memory of its tensors.
-std::vector<AliasInfo> memory_facts(const LiveValues& live, std::span<const Tensor* const> tensors) {
+bool is_fixed(const Tensor& tensor) { return tensor.storage()->write_refusal != DiagnosticId{}; }
+
+std::vector<AliasInfo> memory_facts(std::span<const Tensor* const> tensors) {
     std::vector<AliasInfo> facts;
     find_aliases(tensors, facts);
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-        const Storage* storage = tensors[i]->storage();
-        facts[i].fixed = storage->write_refusal != DiagnosticId{} ||
-                         std::binary_search(live.weights.begin(), live.weights.end(), storage);
-    }
+    for (std::size_t i = 0; i < tensors.size(); ++i) facts[i].fixed = is_fixed(*tensors[i]);
     return facts;
 }
 
 bool needs_memory_facts(const LiveValues& live, std::span<const Tensor* const> tensors) {
-    if (!live.writes || tensors.empty()) return false;
-    return tensors.size() > 1 || !live.weights.empty() || tensors[0]->storage()->write_refusal != DiagnosticId{};
+    return live.writes && (tensors.size() > 1 || (tensors.size() == 1 && is_fixed(*tensors[0])));
 }
 
 // ---------------------------------------------------------------- packed words
@@ -216,7 +213,7 @@ bool build_key(const LiveValues& live, LiveKey& key) {
     }
     for (const std::int64_t symbol : live.symbols) writer.value(Value(symbol));
     if (needs_memory_facts(live, key.tensors.span())) {
-        const std::vector<AliasInfo> facts = memory_facts(live, key.tensors.span());
+        const std::vector<AliasInfo> facts = memory_facts(key.tensors.span());
         for (std::size_t i = 0; i < facts.size(); ++i) {
             if (facts[i].group == 0 && !facts[i].fixed) continue;
             key.signature.push(i << 16 | std::uint64_t{facts[i].group} << 8 | std::uint64_t{facts[i].fixed} << 1 |
@@ -307,7 +304,7 @@ executable::Signature make_signature(const LiveValues& live) {
     signature.symbol_count = static_cast<std::uint32_t>(live.symbols.size());
     if (needs_memory_facts(live, tensors)) {
         std::size_t next = 0;
-        set_aliases(signature.values, memory_facts(live, tensors), next);
+        set_aliases(signature.values, memory_facts(tensors), next);
     }
     return signature;
 }

@@ -76,8 +76,7 @@ struct LiveValues {
     std::uint32_t local_count = 0;  // locals of the function
     // Values of the module's symbols at a safe point inside a function whose attributes name them; else empty.
     std::span<const std::int64_t> symbols = {};
-    bool writes = false;  // the function writes to memory: alias groups matter, and what is memory of a weight
-    std::span<const Storage* const> weights = {};  // memory of the module's weights, sorted, if the function writes
+    bool writes = false;  // the function writes to memory: alias groups matter, and what it must not write
 };
 
 // False if a tensor is undefined (user error; not keyed).

@@ -317,7 +317,7 @@ private:
             workspace = workspace_->reserve(bytes);
             if (workspace == nullptr) return refuse(bytes, "workspace of " + e_.kernels[launch.kernel].ir.name);
         }
-        if (entry_.writes_source[index]) effects_done_ = true;
+        if (entry_.writes_source[index]) note_writes(launch);
         std::int32_t fault = runtime::kNoFault;
         {
             const runtime::StopScope scope(context_.stop, runtime::StopScope::Role::kOwner);
@@ -343,6 +343,18 @@ private:
             }
         }
         return fail(failure, std::move(found));
+    }
+
+    // The launch is about to write to memory that the caller sees.
+    void note_writes(const executable::Launch& launch) {
+        effects_done_ = true;
+        const loopir::Kernel& kernel = e_.kernels[launch.kernel].ir;
+        for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
+            const std::int32_t owner = owners_[launch.buffers[i]];
+            if (!kernel.buffers[i].written || owner > source_owner(0)) continue;
+            const BufferSource& source = e_.sources[source_slot(owner)];
+            if (source.kind == BufferSource::Kind::kArgument) scratch_.key.tensors[source.index]->note_write();
+        }
     }
 
     bool allocate(const Step& step, const TensorRef* result) {

@@ -240,6 +240,64 @@ def test_explain_stats_and_symbols(session):
     assert [argument["name"] for argument in module.inputs()] == ["x", "y"]
 
 
+def test_weights_belong_to_the_module(session, tmp_path):
+    array = numbers(4, 4)
+    wanted = array.copy()
+    b = flexor.Builder()
+    w = b.weight("w", array)
+    f = b.function("main", inputs=[("x", "float32", ["N", 4])])
+    f.output(f.matmul(f.inputs[0], w), f.weight(w), f.weight(w).permute(1, 0)[1:])
+    module, x = b.build(), numbers(3, 4, seed=1)
+    session.run(module, x)
+    array[:] = 7
+    module.save(tmp_path / "m.flx")
+    for loaded in (module, flexor.load(tmp_path / "m.flx"), pickle.loads(pickle.dumps(module))):
+        product, whole, view = session.run(loaded, x)
+        np.testing.assert_array_equal(whole, wanted)
+        np.testing.assert_allclose(product, x @ wanted, rtol=1e-5, atol=1e-5)
+        for lent in (whole, view, whole[1:], view.T):
+            assert not lent.flags.writeable
+            with pytest.raises(ValueError, match="read-only"):
+                lent[0, 0] = 9
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                lent.flags.writeable = True
+        assert product.flags.writeable
+
+
+def test_a_weight_that_comes_back_is_not_written_to(session):
+    b = flexor.Builder()
+    f = b.function("main")
+    f.output(f.weight(b.weight("w", np.ones(3, np.float32))))
+    lent = session.run(b.build())
+    b = flexor.Builder()
+    f = b.function("main", inputs=[("x", "float32", ["N"]), ("y", "float32", ["N"])])
+    f.output(f.op("add_", *f.inputs))
+    writer = b.build()
+    for target in (lent, lent[:2], lent.view()):
+        with pytest.raises(flexor.ArgumentError, match="E0511"):
+            session.run(writer, target, np.ones(target.shape, np.float32))
+    assert (lent == 1).all()
+    np.testing.assert_array_equal(session.run(writer, np.ones(3, np.float32), lent), [2, 2, 2])
+
+
+def test_a_read_only_array_is_taken_where_it_is_only_read(session):
+    b = flexor.Builder()
+    f = b.function("main", inputs=[("x", "float32", ["N"]), ("y", "float32", ["N"]), ("both", "bool")])
+    x, y, both = f.inputs
+    f.op("add_", x, y)
+    f.output(f.if_else(both, lambda: f.op("add_", y, 1.0), lambda: y * 1.0))
+    module, fixed = b.build(), numbers(5)
+    fixed.flags.writeable = False
+    for _ in range(2):
+        x = np.zeros(5, np.float32)
+        np.testing.assert_array_equal(session.run(module, x, fixed, False), fixed)
+        np.testing.assert_array_equal(x, fixed)
+        with pytest.raises(flexor.ArgumentError, match="E0511"):
+            session.run(module, x, fixed, True)
+        with pytest.raises(flexor.ArgumentError, match="E0511"):
+            session.run(module, fixed, x, False)
+
+
 @pytest.mark.parametrize("framework", ["flag", "memory map"])
 def test_a_view_of_read_only_memory_is_read_only(session, framework, tmp_path):
     if framework == "flag":
@@ -303,7 +361,7 @@ def test_limits_are_counts_or_text_with_a_unit():
     for limit, count in ((1024, 1024), ("4KB", 4096), (" 1.5 mib ", 3 << 19), ("7", 7), (None, 0)):
         assert flexor.Session(soft_limit=limit).stats()["pool"]["soft_limit"] == count
     for wrong in ("abc", -1, "MB", "-1KB", 1e9, [1], "1e30GB"):
-        with pytest.raises(ValueError, match="bytes"):
+        with pytest.raises(flexor.ArgumentError, match="bytes") as caught:
             flexor.Session(soft_limit=wrong)
         assert caught.value.code == "E0507"
 

@@ -241,3 +241,85 @@ def test_a_weight_cannot_be_written(view):
         module(array)
     assert "weight w" in str(caught.value)
     assert (array == 1).all()
+
+
+def test_a_weight_that_a_run_returns_is_a_copy_in_torch(session):
+    b = flexor.Builder()
+    w = b.weight("w", torch.arange(6.0).reshape(2, 3))
+    f = b.function("main", inputs=[("x", "float32", [2, 3])])
+    views = [f.weight(w).permute([1, 0]), f.weight(w)[:, 1:], f.weight(w)[1], f.weight(w)[:0]]
+    f.output(f.weight(w), f.inputs[0] + f.weight(w), *views)
+    module, x = b.build(), torch.zeros(2, 3)
+    wanted = torch.arange(6.0).reshape(2, 3)
+    for _ in range(2):
+        results = session.run(module, x)
+        expected = (wanted, wanted, wanted.T, wanted[:, 1:], wanted[1], wanted[:0])
+        for got, eager in zip(results, expected, strict=True):
+            assert torch.equal(got, eager)
+            assert got.stride() == eager.stride()
+        for lent in results:
+            lent.zero_()
+
+
+def test_a_weight_given_as_a_torch_tensor_is_copied(session):
+    given = torch.nn.Parameter(torch.ones(4, 4))
+    b = flexor.Builder()
+    f = b.function("main", inputs=[("x", "float32", ["N", 4])])
+    f.output(f.linear(f.inputs[0], b.weight("w", given)))
+    module, x = b.build(), torch.ones(3, 4)
+    assert torch.equal(session.run(module, x), torch.full((3, 4), 4.0))
+    with torch.no_grad():
+        given.zero_()
+    for other in (session, flexor.Session(), flexor.Session(compile=False)):
+        assert torch.equal(other.run(module, x), torch.full((3, 4), 4.0))
+
+
+@pytest.mark.parametrize("compile", [True, False])
+def test_version_counters_tell_which_arguments_were_written(compile):
+    def body(f, x, y, z, both):
+        f.op("add_", x[1:], 1.0)
+        return f.if_else(both, lambda: f.op("mul_", z, y), lambda: y * 1.0)
+
+    module = build([("x", "float32", ["N"]), ("y", "float32", ["N"]), ("z", "float32", ["N"]), ("both", "bool")], body)
+    session = flexor.Session(compile=compile)
+    x, y, z = torch.zeros(3), torch.ones(3), torch.ones(3)
+    view = x[:2]
+    for expected in (1, 2):
+        session.run(module, x, y, z, False)
+        assert (x._version, y._version, z._version) == (expected, 0, 0)
+    assert view._version == 2, "views share the counter"
+    session.run(module, x, y, z, True)
+    assert (x._version, y._version, z._version) == (3, 0, 1)
+    with torch.enable_grad():
+        w = torch.ones(3, requires_grad=True)
+        loss = (w * y).sum()
+        session.run(module, x, y, z, True)
+        loss.backward()  # y was read, not written
+    assert torch.equal(w.grad, torch.ones(3))
+
+
+def test_version_counters_of_tensors_in_lists(session):
+    text = """.func main(pair: any) -> 1
+  LOAD_LOCAL pair
+  LOAD_CONST 1
+  LIST_GET
+  LOAD_CONST 2.0
+  CALL_OP mul_ 2
+  RETURN 1
+"""
+    x, y = torch.ones(2), torch.ones(2)
+    session.run(flexor.from_text(text), [x, y])
+    assert (x._version, y._version) == (0, 1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
+def test_a_large_product_is_interpreted_in_blocks(dtype):
+    """The reference needs half a minute for each of these; the interpreter does not run it."""
+    module = build([("x", dtype, ["N", "K"]), ("y", dtype, ["K", "M"])], lambda f, x, y: f.matmul(x, y))
+    interpreted = flexor.Session(compile=False)
+    kind = getattr(torch, dtype)
+    x, y = torch.randint(-4, 5, (500, 500)).to(kind), torch.randint(-4, 5, (500, 500)).to(kind)
+    wanted = (x.double() @ y.double()).to(kind)
+    for _ in range(4):
+        assert torch.equal(interpreted.run(module, x, y), wanted)
+    assert interpreted.stats()["interpreted_ops"] == 4

@@ -68,7 +68,7 @@ bool convert(const Program& program, PyObject* const* arguments, Py_ssize_t coun
         const auto kind =
             i < known ? static_cast<ParameterKind>(program.kinds[static_cast<std::size_t>(i)]) : ParameterKind::kOther;
         if (!value_from_argument(kind, arguments[i], values[i], framework)) return false;
-        if (program.writes && !protect(arguments[i], values[i])) return false;
+        if (program.writes && !protect(values[i])) return false;
     }
     return true;
 }
@@ -102,7 +102,11 @@ PyObject* run(Session& session, Program& program, PyObject* const* arguments, Py
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     program.prediction.learn(span, foreseen, took.count());
     if (program.writes) {
-        for (Py_ssize_t i = 0; i < count; ++i) note_write(arguments[i]);
+        // An exception of a hook or of a signal handler is set already, and stays.
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        for (const Value& argument : span) note_writes(argument);
+        PyErr_Restore(type, value, trace);
     }
     if (!done) {
         if (!PyErr_Occurred()) raise_diagnostic(done.error());
@@ -341,7 +345,7 @@ PyObject* bind_value(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "KsO", &address, &name, &object)) return nullptr;
     Value value;
     Framework framework = Framework::kNone;
-    if (!value_from_object(object, value, framework) || !protect(object, value)) return nullptr;
+    if (!value_from_object(object, value, framework) || !protect(value)) return nullptr;
     session_at(address)->bind_value(name, std::move(value));
     Py_RETURN_NONE;
 }

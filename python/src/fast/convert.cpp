@@ -29,7 +29,6 @@ struct Names {
     PyObject* requires_grad = nullptr;
     PyObject* dlpack = nullptr;
     PyObject* dlpack_device = nullptr;
-    PyObject* max_version = nullptr;
     PyObject* bfloat16 = nullptr;  // ml_dtypes.bfloat16 dtype, if an array of it was met
 } names;
 
@@ -149,10 +148,10 @@ void release_object(void* context, void*) {
     PyGILState_Release(state);
 }
 
-Value tensor_of_object(PyObject* object, void* data, DType dtype, std::span<const std::int64_t> sizes,
-                       std::span<const std::int64_t> strides) {
+Tensor tensor_of_object(PyObject* object, void* data, DType dtype, std::span<const std::int64_t> sizes,
+                        std::span<const std::int64_t> strides) {
     Py_INCREF(object);
-    return Value(Tensor::from_blob(data, dtype, sizes, strides, release_object, object));
+    return Tensor::from_blob(data, dtype, sizes, strides, release_object, object);
 }
 
 bool check_rank(int rank) {
@@ -273,8 +272,10 @@ bool from_array(PyObject* object, Value& out) {
         }
         strides[i] = bytes / item;
     }
-    out = tensor_of_object(object, PyArray_DATA(array), dtype, {sizes, static_cast<std::size_t>(rank)},
-                           {strides, static_cast<std::size_t>(rank)});
+    const Tensor tensor = tensor_of_object(object, PyArray_DATA(array), dtype, {sizes, static_cast<std::size_t>(rank)},
+                                           {strides, static_cast<std::size_t>(rank)});
+    if (PyArray_ISWRITEABLE(array) == 0) tensor.refuse_writes();
+    out = Value(tensor);
     return true;
 }
 
@@ -368,7 +369,28 @@ void delete_exported(DLManagedTensorVersioned* self) {
     delete exported;
 }
 
-PyObject* torch_from_tensor(const Tensor& tensor) {
+// The same view, of a copy of the memory that it spans; undefined if memory is exhausted.
+Tensor copy_of_span(const Tensor& tensor) {
+    std::int64_t low = 0, high = tensor.numel() > 0 ? 1 : 0;
+    for (int i = 0; i < tensor.rank() && high > 0; ++i) {
+        const std::int64_t reach = (tensor.size(i) - 1) * tensor.stride(i);
+        (reach < 0 ? low : high) += reach;
+    }
+    const auto item = static_cast<std::int64_t>(dtype_size(tensor.dtype()));
+    const Tensor memory = Tensor::empty(DType::kU8, {(high - low) * item});
+    if (!memory.defined()) return {};
+    std::memcpy(memory.data(), static_cast<char*>(tensor.data()) + low * item,
+                static_cast<std::size_t>((high - low) * item));
+    return memory.view(static_cast<char*>(memory.data()) - low * item, tensor.dtype(), tensor.sizes(),
+                       tensor.strides());
+}
+
+PyObject* torch_from_tensor(const Tensor& given) {
+    const Tensor tensor = given.is_read_only() ? copy_of_span(given) : given;
+    if (!tensor.defined()) {
+        raise_named("ResourceLimit", "E0602 no memory for a copy of a read-only result");
+        return nullptr;
+    }
     bool deleted = false;
     auto* exported = new Exported{{}, tensor, &deleted};
     DLManagedTensorVersioned& m = exported->managed;
@@ -399,14 +421,6 @@ PyObject* torch_from_tensor(const Tensor& tensor) {
 constexpr const char* kOwnerName = "flexor.tensor";
 
 void delete_owner(PyObject* capsule) { delete static_cast<Tensor*>(PyCapsule_GetPointer(capsule, kOwnerName)); }
-
-// A view of an argument may be written where the argument may.
-bool is_read_only(const Tensor& tensor) {
-    const Storage* storage = tensor.storage();
-    if (storage->deleter != release_object || storage->context == nullptr) return false;
-    auto* object = static_cast<PyObject*>(storage->context);
-    return PyArray_Check(object) && PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(object)) == 0;
-}
 
 PyObject* numpy_from_tensor(const Tensor& tensor) {
     int type = NPY_FLOAT32;
@@ -448,9 +462,8 @@ PyObject* numpy_from_tensor(const Tensor& tensor) {
         sizes[i] = tensor.size(i);
         strides[i] = tensor.stride(i) * item;
     }
-    PyObject* array =
-        PyArray_NewFromDescr(&PyArray_Type, descr, tensor.rank(), sizes, strides, tensor.data(),
-                             (is_read_only(tensor) ? 0 : NPY_ARRAY_WRITEABLE) | NPY_ARRAY_ALIGNED, nullptr);
+    PyObject* array = PyArray_NewFromDescr(&PyArray_Type, descr, tensor.rank(), sizes, strides, tensor.data(),
+                                           tensor.is_read_only() ? 0 : NPY_ARRAY_WRITEABLE, nullptr);
     if (array == nullptr) {
         if (PyErr_ExceptionMatches(PyExc_ValueError))
             raise_after("SizeOverflowError", "E0309 NumPy holds no array of the result's sizes");
@@ -654,19 +667,21 @@ void raise_diagnostic(const Diagnostic& diagnostic) {
     Py_DECREF(raised);
 }
 
-bool note_write(PyObject* object) {
-    if (torch.tensor == nullptr || (Py_TYPE(object) != torch.tensor && Py_TYPE(object) != torch.parameter)) return true;
-    if (torch.increment_version == nullptr) return true;
-    PyObject* done = PyObject_CallOneArg(torch.increment_version, object);
-    if (done == nullptr) {
-        PyErr_Clear();  // inference tensors have no counter
-        return true;
-    }
-    Py_DECREF(done);
-    return true;
-}
-
 namespace {
+
+// visit(tensor, object) for every tensor in the value that is memory of a torch tensor.
+template <class Visit>
+void for_each_torch_tensor(const Value& value, Visit&& visit) {
+    if (torch.tensor == nullptr) return;
+    if (value.is_list()) {
+        for (const Value& element : value.elements()) for_each_torch_tensor(element, visit);
+    } else if (value.is_dict()) {
+        for (const auto& [key, item] : value.items()) for_each_torch_tensor(item, visit);
+    } else if (value.is_tensor() && value.tensor().storage()->deleter == release_object) {
+        auto* object = static_cast<PyObject*>(value.tensor().storage()->context);
+        if (Py_TYPE(object) == torch.tensor || Py_TYPE(object) == torch.parameter) visit(value.tensor(), object);
+    }
+}
 
 // Whether a call without arguments, or on `object`, says true. False, and an exception, if there is none to call.
 bool says_true(PyObject* callable, PyObject* object = nullptr) {
@@ -679,32 +694,21 @@ bool says_true(PyObject* callable, PyObject* object = nullptr) {
 
 }  // namespace
 
-bool protect(PyObject* object, const Value& value) {
-    if (value.is_tensor()) {
-        if (PyArray_Check(object)) {
-            if (PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(object)) == 0)
-                value.tensor().refuse_writes(DiagnosticId{511});
-        } else if (torch.tensor != nullptr && PyObject_TypeCheck(object, torch.tensor)) {
-            if (says_true(torch.is_inference, object) && !says_true(torch.is_inference_mode_enabled))
-                value.tensor().refuse_writes(DiagnosticId{512});
-        }
-        return PyErr_Occurred() == nullptr;
-    }
-    if (value.is_dict() && PyDict_Check(object)) {
-        for (const auto& [key, item] : value.items()) {
-            PyObject* held = PyDict_GetItemString(object, key.c_str());
-            if (held != nullptr && !protect(held, item)) return false;
-        }
-        return true;
-    }
-    if (!value.is_list() || (!PyList_Check(object) && !PyTuple_Check(object))) return true;
-    const ValueList& elements = value.elements();
-    for (std::size_t i = 0; i < elements.size(); ++i) {
-        const auto at = static_cast<Py_ssize_t>(i);
-        if (at >= PySequence_Fast_GET_SIZE(object)) break;
-        if (!protect(PySequence_Fast_GET_ITEM(object, at), elements[i])) return false;
-    }
-    return true;
+void note_writes(const Value& argument) {
+    for_each_torch_tensor(argument, [](const Tensor& tensor, PyObject* object) {
+        if (tensor.version() == 0 || torch.increment_version == nullptr) return;
+        PyObject* done = PyObject_CallOneArg(torch.increment_version, object);
+        if (done == nullptr) PyErr_Clear();  // inference tensors have no counter
+        Py_XDECREF(done);
+    });
+}
+
+bool protect(const Value& argument) {
+    for_each_torch_tensor(argument, [](const Tensor& tensor, PyObject* object) {
+        if (says_true(torch.is_inference, object) && !says_true(torch.is_inference_mode_enabled))
+            tensor.refuse_writes(DiagnosticId{512});
+    });
+    return PyErr_Occurred() == nullptr;
 }
 
 }  // namespace flexor::python

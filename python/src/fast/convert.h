@@ -6,6 +6,8 @@
 //      memory. Everything else takes __dlpack__ or is refused by name.
 //  P2  A Tensor made from an object keeps the object alive; memory handed out is kept alive by the object that wraps it.
 //  P3  An argument that comes back is the same Python object.
+//  P4  Read-only memory (a weight, an array that says so) stays so: NumPy gets a read-only array, torch, which knows no
+//      such thing, a copy.
 #include <Python.h>
 
 #include "flexor/value.h"
@@ -31,10 +33,10 @@ PyObject* object_from_value(const Value& value, Framework framework);
 // Raises the exception of the diagnostic's kind (flexor.errors).
 void raise_diagnostic(const Diagnostic& diagnostic);
 
-// Adds one to the version counter of a torch tensor that a run wrote to; arrays of NumPy have none.
-bool note_write(PyObject* object);
-// Marks what a program must not write: the memory of a read-only array, and that of an inference tensor outside
-// inference mode. `value` was made from `object`. False with a Python error set.
-bool protect(PyObject* object, const Value& value);
+// Adds one to the version counter of every torch tensor in an argument that a run wrote to; arrays of NumPy have none.
+void note_writes(const Value& argument);
+// Marks what a program must not write beside read-only arrays: the memory of inference tensors outside inference mode.
+// False with a Python error set.
+bool protect(const Value& argument);
 
 }  // namespace flexor::python

@@ -25,7 +25,7 @@ Diagnostic raised_in(const std::string& name) {
 Expected<Value> value_of_result(PyObject* result, const std::string& name) {
     Value value;
     Framework framework = current_framework;
-    const bool ok = result != nullptr && value_from_object(result, value, framework) && protect(result, value);
+    const bool ok = result != nullptr && value_from_object(result, value, framework) && protect(value);
     Py_XDECREF(result);
     if (!ok) return raised_in(name);
     return value;

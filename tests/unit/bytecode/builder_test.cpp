@@ -359,16 +359,21 @@ TEST(Builder, LivesAsLongAsWhatItHandsOut) {
     EXPECT_EQ(f.op("mul", {late, late.size(0)}).type(), "f32[N]");
 }
 
-TEST(Builder, SharesWeightsWithoutCopy) {
+TEST(Builder, OwnsItsWeights) {
     Builder b;
     Tensor w = Tensor::empty(DType::kF32, {2, 2});
     std::fill_n(w.data_as<float>(), 4, 0.5F);
     b.weight("layer.0.w", w);
+    std::fill_n(w.data_as<float>(), 4, 7.0F);
     FunctionBuilder f = b.function("main");
     const Var x = f.input("x", "f32[N, 2]");
     f.output("out", f.op("matmul", {x, f.weight("layer.0.w")}));
     const Module module = built(b);
-    EXPECT_EQ(module.weight("layer.0.w").data(), w.data());
+    EXPECT_EQ(module.weight("layer.0.w").data_as<float>()[3], 0.5F);
+    EXPECT_TRUE(module.weight("layer.0.w").is_read_only());
+    EXPECT_FALSE(w.is_read_only());
+    const Module again = built(b);
+    EXPECT_EQ(again.weight("layer.0.w").data(), module.weight("layer.0.w").data());
     EXPECT_EQ(module.outputs()[0].to_string(), "out: f32[N, 2]");
 }
 

@@ -122,6 +122,107 @@ TEST_P(RefusalTest, WeightThatComesBackAsAnArgument) {
     EXPECT_EQ(run(module, {floats({3})}), "");
 }
 
+TEST_P(RefusalTest, WeightOfAnotherModule) {
+    const Module owner = module_from(R"(
+.weight w f32[3] = ones
+.func main() -> 2
+  LOAD_WEIGHT w
+  LOAD_WEIGHT w
+  CALL_OP slice 1 axis=0, start=1, stop=3
+  RETURN 2
+)");
+    std::vector<Value> lent;
+    ASSERT_EQ(run(owner, {}, &lent), "");
+    EXPECT_TRUE(lent[0].tensor().is_read_only());
+    EXPECT_TRUE(lent[1].tensor().is_read_only());
+    const Module writer = module_from(R"(
+.func main(x: f32[N], y: f32[N]) -> 1
+  LOAD_LOCAL x
+  LOAD_LOCAL y
+  CALL_OP add_ 2
+  RETURN 1
+)");
+    EXPECT_EQ(run(writer, {lent[1], floats({2})}), "E0511");
+    EXPECT_EQ(run(writer, {lent[0], lent[0]}), "E0511");
+    EXPECT_EQ(values_of(lent[0]), (std::vector<float>{1, 1, 1}));
+    // Reading it is no write.
+    std::vector<Value> out;
+    ASSERT_EQ(run(writer, {floats({3}), lent[0]}, &out), "");
+    EXPECT_EQ(values_of(out[0]), (std::vector<float>{2, 3, 4}));
+    EXPECT_FALSE(out[0].tensor().is_read_only());
+}
+
+TEST_P(RefusalTest, ReadOnlyMemoryBehindAView) {
+    const Module module = module_from(R"(
+.func main(x: f32[N], n: int) -> 1
+  LOAD_LOCAL x
+  STORE_LOCAL y
+head:
+  LOOP_HEAD
+  LOAD_LOCAL n
+  LOAD_CONST 0
+  SCALAR gt
+  BRANCH_IF_FALSE done
+  LOAD_LOCAL y
+  CALL_OP slice 1 axis=0, start=1
+  LOAD_CONST 1.0
+  CALL_OP add_ 2
+  POP
+  LOAD_LOCAL n
+  LOAD_CONST 1
+  SCALAR sub
+  STORE_LOCAL n
+  JUMP head
+done:
+  LOAD_LOCAL y
+  RETURN 1
+)");
+    Tensor fixed = floats({3});
+    fixed.refuse_writes();
+    std::vector<Value> out;
+    ASSERT_EQ(run(module, {floats({3}), std::int64_t{2}}, &out), "");
+    EXPECT_EQ(values_of(out[0]), (std::vector<float>{1, 4, 5}));
+    ASSERT_EQ(run(module, {fixed, std::int64_t{0}}, &out), "");
+    EXPECT_EQ(run(module, {fixed, std::int64_t{2}}), "E0511");
+    EXPECT_EQ(values_of(fixed), (std::vector<float>{1, 2, 3}));
+}
+
+// ---------------------------------------------------------------- which arguments were written
+
+TEST_P(RefusalTest, VersionsCountTheWritesOfEachArgument) {
+    const Module module = module_from(R"(
+.func main(x: f32[N], y: f32[N], z: f32[N], both: bool) -> 1
+  LOAD_LOCAL x
+  CALL_OP slice 1 axis=0, start=1
+  LOAD_CONST 1.0
+  CALL_OP add_ 2
+  POP
+  LOAD_LOCAL both
+  BRANCH_IF_FALSE done
+  LOAD_LOCAL z
+  LOAD_LOCAL y
+  CALL_OP add_ 2
+  POP
+done:
+  LOAD_LOCAL y
+  CALL_OP clone 1
+  LOAD_LOCAL x
+  CALL_OP add_ 2
+  RETURN 1
+)");
+    for (int round = 0; round < 2; ++round) {
+        const Tensor x = floats({3}), y = floats({3}), z = floats({3});
+        ASSERT_EQ(run(module, {x, y, z, false}), "");
+        EXPECT_EQ(x.version(), 1U);
+        EXPECT_EQ(y.version(), 0U);
+        EXPECT_EQ(z.version(), 0U);
+        ASSERT_EQ(run(module, {x, y, z, true}), "");
+        EXPECT_EQ(x.version(), 2U);
+        EXPECT_EQ(y.version(), 0U);
+        EXPECT_EQ(z.version(), 1U);
+    }
+}
+
 // ---------------------------------------------------------------- divisions whose result nobody reads
 
 TEST_P(RefusalTest, UnreadDivisionByZero) {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <thread>
@@ -174,6 +175,33 @@ TEST(Tensor, CrossesThreads) {
     }
     for (auto& user : users) user.join();
     EXPECT_EQ(tensors[3].size(0), 3);
+}
+
+TEST(Tensor, MarksAndVersionsBelongToTheStorage) {
+    Tensor x = Tensor::empty(DType::kF32, {4});
+    const Tensor before = x.view(x.data(), DType::kF32, Ints{2}, Ints{2});
+    EXPECT_FALSE(before.is_read_only());
+    EXPECT_EQ(x.version(), 0U);
+    before.note_write();
+    x.note_write();
+    EXPECT_EQ(before.version(), 2U);
+    x.refuse_writes();
+    EXPECT_TRUE(before.is_read_only());
+    EXPECT_TRUE(x.contiguous().is_read_only()) << "the same memory";
+    const Tensor copy = before.clone();
+    EXPECT_FALSE(copy.is_read_only());
+    EXPECT_EQ(copy.version(), 0U);
+}
+
+TEST(Tensor, CopiesFromAnyAddress) {
+    alignas(8) char bytes[8 * 6 + 1];
+    for (std::int64_t i = 0; i < 6; ++i) {
+        const double value = static_cast<double>(i);
+        std::memcpy(bytes + 1 + 8 * i, &value, sizeof value);
+    }
+    const Tensor columns = Tensor::from_blob(bytes + 1, DType::kF64, Ints{3, 2}, Ints{1, 3}).contiguous();
+    const std::vector<double> expected{0, 3, 1, 4, 2, 5};
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), columns.data_as<double>()));
 }
 
 TEST(Tensor, MakingAHandleIsCheap) {
