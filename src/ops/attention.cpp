@@ -1,7 +1,9 @@
 // Scaled dot-product attention.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "ops/blocked_product.h"
 #include "ops/families.h"
 #include "ops/rules.h"
 #include "ops/samples.h"
@@ -78,20 +80,42 @@ bool sdpa_shape(ShapeContext& context, std::vector<ShapeResult>& results) {
     return true;
 }
 
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+double scale_of(const ReferenceContext& c) {
+    if (c.attrs.has("scale")) return c.attrs.real("scale");
+    return 1 / std::sqrt(static_cast<double>(c.inputs[kQ].size(3)));
+}
+// The score at [batch, head, query, key] under the mask of the call.
+class Mask {
+public:
+    explicit Mask(const ReferenceContext& c) : mask_(c.inputs[kMask]), causal_(c.attrs.flag("is_causal")) {}
+    double apply(double score, I batch, I head, I query, I key) const {
+        if (mask_.defined()) {
+            const I place[] = {batch, head, query, key};
+            const double m = load_real(mask_, broadcast_offset(mask_, place));
+            score += mask_.dtype() == DType::kBool ? (m != 0 ? 0 : -kInf) : m;
+        }
+        return causal_ && key > query ? -kInf : score;
+    }
+
+private:
+    const Tensor& mask_;
+    bool causal_;
+};
+
 // torch's math path in double: softmax(scale q k^T + mask) v; a row whose every score is -inf gives 0 (or NaN).
 Expected<void> reference_sdpa(ReferenceContext& c) {
     const Tensor& q = c.inputs[kQ];
     const Tensor& k = c.inputs[kK];
     const Tensor& v = c.inputs[kV];
-    const Tensor& mask = c.inputs[kMask];
     const Tensor& lengths = c.inputs[kLengths];
     const I depth = q.size(3);
     const I keys = k.size(2);
-    const double scale = c.attrs.has("scale") ? c.attrs.real("scale") : 1 / std::sqrt(static_cast<double>(depth));
-    const bool causal = c.attrs.flag("is_causal");
+    const double scale = scale_of(c);
+    const Mask mask(c);
     const bool zero = c.attrs.text("fully_masked") == "zero";
     const I group = k.size(1) == 0 ? 1 : q.size(1) / k.size(1);
-    constexpr double kInf = std::numeric_limits<double>::infinity();
     const std::vector<I> rows = {q.size(0), q.size(1), q.size(2)};
     for_each_index(rows, [&](const Index& row) {
         const I b = row[0], h = row[1], i = row[2];
@@ -105,13 +129,8 @@ Expected<void> reference_sdpa(ReferenceContext& c) {
                 const I query[] = {b, h, i, d};
                 products.push_back(load_real(q, offset_of(q, query)) * load_real(k, offset_of(k, key)));
             }
-            double score = scale * pairwise_sum(products);
-            if (mask.defined()) {
-                const I place[] = {b, h, i, j};
-                const double m = load_real(mask, broadcast_offset(mask, place));
-                score += mask.dtype() == DType::kBool ? (m != 0 ? 0 : -kInf) : m;
-            }
-            if ((causal && j > i) || j >= length) score = -kInf;
+            double score = mask.apply(scale * pairwise_sum(products), b, h, i, j);
+            if (j >= length) score = -kInf;
             largest = std::isnan(score) || score > largest ? score : largest;
             scores.push_back(score);
         }
@@ -132,6 +151,59 @@ Expected<void> reference_sdpa(ReferenceContext& c) {
         }
     });
     return {};
+}
+
+// The same by blocked products, for some rows of queries at a time.
+Expected<void> blocked_sdpa(ReferenceContext& c) {
+    const Tensor& q = c.inputs[kQ];
+    const Tensor& k = c.inputs[kK];
+    const Tensor& v = c.inputs[kV];
+    const Tensor& lengths = c.inputs[kLengths];
+    const Tensor& out = c.outputs[0];
+    const I group = k.size(1) == 0 ? 1 : q.size(1) / k.size(1);
+    const double scale = scale_of(c);
+    const Mask mask(c);
+    const double empty = c.attrs.text("fully_masked") == "zero" ? 0 : std::numeric_limits<double>::quiet_NaN();
+    // The weights of one block of queries.
+    const I block = std::clamp<I>((I{1} << 17) / std::max<I>(k.size(2), 1), 1, 64);
+    const Tensor weights = Tensor::empty(DType::kF64, {block, k.size(2)});
+    if (!weights.defined()) return Diagnostic(DiagnosticId::kOutOfMemory).operand("scores");
+    std::vector<bool> nothing(static_cast<std::size_t>(block));
+    BlockedProduct scores(c.dtypes.operands[kQ], c.stop_requested), values(DType::kF64, c.stop_requested);
+    const std::vector<I> blocks = {q.size(0), q.size(1), (q.size(2) + block - 1) / block};
+    Expected<void> done;
+    for_each_index(blocks, [&](const Index& index) {
+        if (!done) return;
+        const I b = index[0], h = index[1], first = index[2] * block;
+        const I rows = std::min(block, q.size(2) - first);
+        const I keys =
+            lengths.defined() ? std::clamp<I>(load_int(lengths, b * lengths.stride(0)), 0, k.size(2)) : k.size(2);
+        auto* const data = weights.data_as<double>();
+        const I q_at[] = {b, h, first, 0}, k_at[] = {b, h / group, 0, 0}, out_at[] = {b, h, first, 0};
+        done = scores.run({q, offset_of(q, q_at), q.stride(2), q.stride(3)},
+                          {k, offset_of(k, k_at), k.stride(3), k.stride(2)}, {rows, keys, q.size(3)},
+                          [&](I row, I key, Dot sum) {
+                              data[row * keys + key] = mask.apply(scale * sum.real, b, h, first + row, key);
+                          });
+        if (!done) return;
+        for (I row = 0; row < rows; ++row) {
+            const std::span<double> line(data + row * keys, static_cast<std::size_t>(keys));
+            double largest = -kInf;
+            for (const double s : line) largest = std::isnan(s) || s > largest ? s : largest;
+            nothing[static_cast<std::size_t>(row)] = largest == -kInf;
+            for (double& s : line) s = largest == -kInf ? 0 : std::exp(s - largest);
+            const double sum = pairwise_sum(line);
+            for (double& s : line) s = largest == -kInf ? 0 : s / sum;
+        }
+        const I target = offset_of(out, out_at);
+        done = values.run({weights, 0, keys, 1}, {v, offset_of(v, k_at), v.stride(2), v.stride(3)},
+                          {rows, v.size(3), keys}, [&](I row, I column, Dot sum) {
+                              const bool none = nothing[static_cast<std::size_t>(row)];
+                              store_real(out, target + row * out.stride(2) + column * out.stride(3),
+                                         none ? empty : sum.real);
+                          });
+    });
+    return done;
 }
 
 using samples::indices, samples::input, samples::none, samples::sample, samples::typed;
@@ -193,7 +265,8 @@ std::vector<OpDef> attention_ops() {
          .reference = {reference_sdpa},
          .lower = {AttentionLower{}},
          .samples = {Samples{samples::kFloatDTypes, sdpa_samples}},
-         .names = {Names{"torch.nn.functional.scaled_dot_product_attention", "", "Attention"}}});
+         .names = {Names{"torch.nn.functional.scaled_dot_product_attention", "", "Attention"}},
+         .blocked = blocked_sdpa});
     return ops;
 }
 

@@ -1,4 +1,8 @@
 // Matrix products.
+#include <algorithm>
+#include <functional>
+
+#include "ops/blocked_product.h"
 #include "ops/composite.h"
 #include "ops/families.h"
 #include "ops/rules.h"
@@ -158,10 +162,6 @@ std::vector<GraphValue> lower_outer(GraphBuilder& g, std::span<const GraphValue>
 
 // ---------------------------------------------------------------- references
 
-struct Dot {
-    double real = 0;
-    I integer = 0;
-};
 // Sum over k of x[x_at + k * x_step] * y[y_at + k * y_step].
 Dot dot(const Tensor& x, I x_at, I x_step, const Tensor& y, I y_at, I y_step, I length, DType dtype) {
     Dot sum;
@@ -211,6 +211,11 @@ Expected<void> reference_matmul(ReferenceContext& c) {
     });
     return {};
 }
+void add_bias(Dot& value, const Tensor& bias, I offset, DType dtype) {
+    const Element b = load_as(bias, offset, dtype);
+    value.real += b.real;
+    value.integer = wrap_add(value.integer, b.integer);
+}
 Expected<void> reference_linear(ReferenceContext& c) {
     const Tensor& x = c.inputs[0];
     const Tensor& weight = c.inputs[1];
@@ -222,32 +227,115 @@ Expected<void> reference_linear(ReferenceContext& c) {
         for (int axis = 0; axis < last; ++axis) x_at += index[static_cast<std::size_t>(axis)] * x.stride(axis);
         const I n = index.back();
         Dot value = dot(x, x_at, x.stride(last), weight, n * weight.stride(0), weight.stride(1), x.size(last), dtype);
-        if (bias.defined()) {
-            const Element b = load_as(bias, n * bias.stride(0), dtype);
-            value.real += b.real;
-            value.integer = wrap_add(value.integer, b.integer);
-        }
+        if (bias.defined()) add_bias(value, bias, n * bias.stride(0), dtype);
         store_dot(c.outputs[0], offset_of(c.outputs[0], index), value, dtype);
     });
     return {};
+}
+void store_addmm(ReferenceContext& c, const Index& index, Dot value) {
+    const DType dtype = c.dtypes.operands[0];
+    const double alpha = c.attrs.real("alpha");
+    const double beta = c.attrs.real("beta");
+    const Element add = load_as(c.inputs[0], broadcast_offset(c.inputs[0], index), dtype);
+    value.real = alpha * value.real + (beta == 0 ? 0 : beta * add.real);
+    value.integer =
+        wrap_add(wrap_mul(static_cast<I>(alpha), value.integer), wrap_mul(static_cast<I>(beta), add.integer));
+    store_dot(c.outputs[0], offset_of(c.outputs[0], index), value, dtype);
 }
 Expected<void> reference_addmm(ReferenceContext& c) {
     const Tensor& x = c.inputs[1];
     const Tensor& y = c.inputs[2];
     const DType dtype = c.dtypes.operands[0];
-    const double alpha = c.attrs.real("alpha");
-    const double beta = c.attrs.real("beta");
     for_each_index(c.outputs[0].sizes(), [&](const Index& index) {
-        Dot value =
-            dot(x, index[0] * x.stride(0), x.stride(1), y, index[1] * y.stride(1), y.stride(0), x.size(1), dtype);
-        const Element add = load_as(c.inputs[0], broadcast_offset(c.inputs[0], index), dtype);
-        value.real = alpha * value.real + (beta == 0 ? 0 : beta * add.real);
-        value.integer =
-            wrap_add(wrap_mul(static_cast<I>(alpha), value.integer), wrap_mul(static_cast<I>(beta), add.integer));
-        store_dot(c.outputs[0], offset_of(c.outputs[0], index), value, dtype);
+        store_addmm(
+            c, index,
+            dot(x, index[0] * x.stride(0), x.stride(1), y, index[1] * y.stride(1), y.stride(0), x.size(1), dtype));
     });
     return {};
 }
+// ---------------------------------------------------------------- blocked forms
+
+// Offset of the matrix of a batch index, whose axes end where the last two of the tensor begin; axes of size 1 repeat.
+I matrix_offset(const Tensor& tensor, const Index& batch) {
+    I offset = 0;
+    const int axes = tensor.rank() - 2;
+    for (int axis = 0; axis < axes; ++axis) {
+        const I i = batch[batch.size() - static_cast<std::size_t>(axes - axis)];
+        if (tensor.size(axis) != 1) offset += i * tensor.stride(axis);
+    }
+    return offset;
+}
+
+// Runs `product` for every batch index until one fails.
+Expected<void> for_each_matrix(std::span<const I> batch, const std::function<Expected<void>(const Index&)>& product) {
+    Expected<void> done;
+    for_each_index(batch, [&](const Index& index) {
+        if (done) done = product(index);
+    });
+    return done;
+}
+
+Expected<void> blocked_matmul(ReferenceContext& c) {
+    const Tensor& x = c.inputs[0];
+    const Tensor& y = c.inputs[1];
+    const Tensor& out = c.outputs[0];
+    const DType dtype = c.dtypes.operands[0];
+    const bool x_vector = x.rank() == 1;
+    const bool y_vector = y.rank() == 1;
+    const int row_axis = x.rank() - 2, depth_axis = y_vector ? 0 : y.rank() - 2;
+    const ProductSizes sizes{x_vector ? 1 : x.size(row_axis), y_vector ? 1 : y.size(y.rank() - 1),
+                             x.size(x.rank() - 1)};
+    const int batch = out.rank() - (x_vector ? 0 : 1) - (y_vector ? 0 : 1);
+    const I out_row = x_vector ? 0 : out.stride(batch);
+    const I out_column = y_vector ? 0 : out.stride(out.rank() - 1);
+    BlockedProduct product(dtype, c.stop_requested);
+    return for_each_matrix(out.sizes().first(static_cast<std::size_t>(batch)), [&](const Index& index) {
+        I target = 0;
+        for (int axis = 0; axis < batch; ++axis) target += index[static_cast<std::size_t>(axis)] * out.stride(axis);
+        return product.run({x, matrix_offset(x, index), x_vector ? 0 : x.stride(row_axis), x.stride(x.rank() - 1)},
+                           {y, matrix_offset(y, index), y.stride(depth_axis), y_vector ? 0 : y.stride(y.rank() - 1)},
+                           sizes, [&](I row, I column, Dot sum) {
+                               store_dot(out, target + row * out_row + column * out_column, sum, dtype);
+                           });
+    });
+}
+
+Expected<void> blocked_linear(ReferenceContext& c) {
+    const Tensor& x = c.inputs[0];
+    const Tensor& weight = c.inputs[1];
+    const Tensor& bias = c.inputs[2];
+    const Tensor& out = c.outputs[0];
+    const DType dtype = c.dtypes.operands[0];
+    const int last = x.rank() - 1, batch = std::max(x.rank() - 2, 0);
+    const bool vector = x.rank() == 1;
+    const ProductSizes sizes{vector ? 1 : x.size(last - 1), weight.size(0), x.size(last)};
+    BlockedProduct product(dtype, c.stop_requested);
+    return for_each_matrix(out.sizes().first(static_cast<std::size_t>(batch)), [&](const Index& index) {
+        I source = 0, target = 0;
+        for (int axis = 0; axis < batch; ++axis) {
+            source += index[static_cast<std::size_t>(axis)] * x.stride(axis);
+            target += index[static_cast<std::size_t>(axis)] * out.stride(axis);
+        }
+        return product.run({x, source, vector ? 0 : x.stride(last - 1), x.stride(last)},
+                           {weight, 0, weight.stride(1), weight.stride(0)}, sizes, [&](I row, I column, Dot sum) {
+                               if (bias.defined()) add_bias(sum, bias, column * bias.stride(0), dtype);
+                               const I line = vector ? 0 : row * out.stride(last - 1);
+                               store_dot(out, target + line + column * out.stride(last), sum, dtype);
+                           });
+    });
+}
+
+Expected<void> blocked_addmm(ReferenceContext& c) {
+    const Tensor& x = c.inputs[1];
+    const Tensor& y = c.inputs[2];
+    BlockedProduct product(c.dtypes.operands[0], c.stop_requested);
+    return product.run({x, 0, x.stride(0), x.stride(1)}, {y, 0, y.stride(0), y.stride(1)},
+                       {x.size(0), y.size(1), x.size(1)},
+                       [&](I row, I column, Dot sum) { store_addmm(c, {row, column}, sum); });
+}
+
+// ---------------------------------------------------------------- an outer product sums nothing
+
 Expected<void> reference_outer(ReferenceContext& c) {
     for_each_index(c.outputs[0].sizes(), [&](const Index& index) {
         const Element a = load_as(c.inputs[0], index[0] * c.inputs[0].stride(0), c.dtypes.operands[0]);
@@ -303,19 +391,19 @@ std::vector<OpDef> contraction_ops() {
            "bools the logical or of ands.",
            two, dtype, keep<Constraint>({{"x and y have rank 1 or more", DiagnosticId::kWrongRank}, inner, batch}),
            matmul_dtype, matmul_shape, reference_matmul, lower_matmul, {numbers, matmul_samples},
-           {"torch.matmul", "numpy.matmul", "MatMul"});
+           {"torch.matmul", "numpy.matmul", "MatMul"}, {.blocked = blocked_matmul});
     add_op(ops, "batch_matmul",
            "The matrix product over the last two axes, batches broadcast; dtype f32 keeps the sums of f16 and bf16.",
            two, dtype, keep<Constraint>({{"x and y have rank 2 or more", DiagnosticId::kWrongRank}, inner, batch}),
            product_dtype, batch_matmul_shape, reference_matmul, ContractionLower{}, {numbers, batch_matmul_samples},
-           {"torch.bmm", "", ""});
+           {"torch.bmm", "", ""}, {.blocked = blocked_matmul});
     add_op(ops, "linear", "x times the transposed weight [N, K], plus bias.",
            keep<OperandSpec>({{"x", tensor}, {"weight", tensor}, {"bias", OperandKind::kOptionalTensor}}), {},
            keep<Constraint>({{"x has rank 1 or more, weight rank 2", DiagnosticId::kWrongRank},
                              {"the last size of x equals the last size of weight"},
                              {"bias is a vector as long as weight has rows", DiagnosticId::kShapeMismatch, 2}}),
            product_dtype, linear_shape, reference_linear, lower_linear, {numbers, linear_samples},
-           {"torch.nn.functional.linear", "", ""});
+           {"torch.nn.functional.linear", "", ""}, {.blocked = blocked_linear});
     add_op(ops, "addmm", "beta c + alpha x @ y for matrices.",
            keep<OperandSpec>({{"c", tensor}, {"x", tensor}, {"y", tensor}}),
            keep<AttrSpec>({{"beta", AttrKind::kFloat, 1.0}, {"alpha", AttrKind::kFloat, 1.0}}),
@@ -323,7 +411,7 @@ std::vector<OpDef> contraction_ops() {
                              inner,
                              {"c broadcasts to the product", DiagnosticId::kShapeMismatch, 0}}),
            product_dtype, addmm_shape, reference_addmm, lower_addmm, {numbers, addmm_samples},
-           {"torch.addmm", "", "Gemm"});
+           {"torch.addmm", "", "Gemm"}, {.blocked = blocked_addmm});
     add_op(ops, "outer", "Every product of an element of x with one of y.", two, {},
            keep<Constraint>({{"x and y have rank 1", DiagnosticId::kWrongRank}}), rules::promote, outer_shape,
            reference_outer, lower_outer, {numbers, outer_samples}, {"torch.outer", "numpy.outer", ""});

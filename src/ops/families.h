@@ -47,6 +47,7 @@ struct Traits {
     Layout layout = Layout::kContiguous;
     int results = 1;
     std::vector<std::int64_t> (*data_sizes)(std::span<const Tensor> inputs) = nullptr;
+    Reference blocked = nullptr;
 };
 
 inline void add_op(std::vector<OpDef>& ops, std::string_view name, std::string_view summary,
@@ -68,7 +69,8 @@ inline void add_op(std::vector<OpDef>& ops, std::string_view name, std::string_v
                    .samples = {samples},
                    .names = {names},
                    .results = traits.results,
-                   .data_sizes = traits.data_sizes});
+                   .data_sizes = traits.data_sizes,
+                   .blocked = traits.blocked});
 }
 
 }  // namespace flexor::ops

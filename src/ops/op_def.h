@@ -268,6 +268,7 @@ struct ReferenceContext {
     std::span<Tensor> outputs;
     const Attrs& attrs;
     const DTypes& dtypes;
+    bool (*stop_requested)() = nullptr;  // asked by `blocked` forms now and then: true is answered with Interrupted
 };
 using Reference = Expected<void> (*)(ReferenceContext& context);
 
@@ -310,6 +311,8 @@ struct OpDef {
     int results = 1;  // number of results; -1: one per element of the integer list attribute "sizes" (split)
     // What ShapeContext::fresh stands for, in the order of its calls, on real operands.
     std::vector<std::int64_t> (*data_sizes)(std::span<const Tensor> inputs) = nullptr;
+    // What the interpreter runs where the reference would take minutes; differs from it in the order of sums alone.
+    Reference blocked = nullptr;  // null: the reference
 };
 
 // Results that a call pushes; -1 if the attribute that decides it is not a list.

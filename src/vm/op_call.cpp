@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ops/strided.h"
+#include "runtime/stop_check.h"
 #include "support/check.h"
 #include "support/diagnostic.h"
 #include "support/text.h"
@@ -312,8 +313,8 @@ Expected<void> call(const bytecode::CallSite& site, std::span<const Value> opera
             outputs.push_back(std::move(fresh));
         }
     }
-    ops::ReferenceContext context{inputs, strengths, outputs, attrs, inferred.dtypes};
-    FLEXOR_TRY(op.reference.value(context));
+    ops::ReferenceContext context{inputs, strengths, outputs, attrs, inferred.dtypes, runtime::stop_requested};
+    FLEXOR_TRY((op.blocked != nullptr ? op.blocked : op.reference.value)(context));
     for (Tensor& output : outputs) results.emplace_back(std::move(output));
     return {};
 }

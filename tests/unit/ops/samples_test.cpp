@@ -198,5 +198,45 @@ TEST(Samples, CompositesAgreeWithTheirReference) {
         });
 }
 
+// Of every layout that an operand may have: row-major, transposed, and every second element.
+Tensor laid_out(const Tensor& tensor, int layout) {
+    if (layout == 0 || tensor.rank() == 0) return tensor;
+    std::vector<std::int64_t> strides(static_cast<std::size_t>(tensor.rank()));
+    std::int64_t step = layout == 2 ? 2 : 1;
+    for (std::size_t i = 0; i < strides.size(); ++i) {
+        const std::size_t axis = layout == 1 ? i : strides.size() - 1 - i;
+        strides[axis] = step;
+        step *= std::max<std::int64_t>(tensor.size(static_cast<int>(axis)), 1);
+    }
+    const Tensor memory = Tensor::empty(tensor.dtype(), {step});
+    const Tensor out = memory.view(memory.data(), tensor.dtype(), tensor.sizes(), strides);
+    copy_in_order(out, tensor);
+    return out;
+}
+
+// What the interpreter runs gives what the reference gives.
+TEST(Samples, BlockedFormsAgreeWithTheirReference) {
+    int cases = 0;
+    for_each_case(
+        [&](const OpDef& op, const Sample& sample, const std::vector<Value>& inputs, DType, const std::string& what) {
+            if (op.blocked == nullptr) return;
+            OpDef blocked = op;
+            blocked.reference = {op.blocked};
+            for (int layout = 0; layout < 3; ++layout) {
+                std::vector<Value> given = copies(inputs);
+                for (Value& v : given) {
+                    if (v.tensor.defined()) v.tensor = laid_out(v.tensor, layout);
+                }
+                const auto expected = run(op, given, sample.attrs);
+                const auto found = run(blocked, given, sample.attrs);
+                ASSERT_TRUE(expected) << what;
+                ASSERT_TRUE(found) << what << "\n" << found.error().to_string();
+                expect_close(found->outputs[0], expected->outputs[0], 1, what + " layout " + std::to_string(layout));
+                ++cases;
+            }
+        });
+    EXPECT_GE(cases, 400);
+}
+
 }  // namespace
 }  // namespace flexor::ops::test
