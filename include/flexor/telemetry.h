@@ -57,7 +57,8 @@ struct PoolStats {
     std::uint64_t growth_events = 0;  // memory taken from the system
     std::uint64_t over_soft_events = 0;
     std::uint64_t hard_limit_events = 0;
-    std::uint64_t reuses = 0;  // requests answered without the system
+    std::uint64_t shrunk_bytes = 0;  // idle memory given back because more than the soft limit was reserved
+    std::uint64_t reuses = 0;        // requests answered without the system
 };
 
 // Something that happens rarely enough to be told one by one.

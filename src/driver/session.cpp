@@ -30,6 +30,7 @@ void fill_pool_stats(const runtime::Pool& pool, PoolStats& stats) {
     stats.growth_events = gauges.growth_events;
     stats.over_soft_events = gauges.over_soft_events;
     stats.hard_limit_events = gauges.hard_limit_events;
+    stats.shrunk_bytes = gauges.shrunk_bytes;
     stats.reuses = gauges.reuses;
 }
 

@@ -113,10 +113,11 @@ std::uint64_t Pool::free_idle(std::uint64_t bytes) {
     return freed;
 }
 
-// Takes the memory of arenas that no run uses. Caller holds the lock.
-std::uint64_t Pool::reclaim_arenas(const Arena* keep) {
+// Takes the memory of arenas that no run uses until `bytes` are gone. Caller holds the lock.
+std::uint64_t Pool::reclaim_arenas(const Arena* keep, std::uint64_t bytes) {
     std::uint64_t freed = 0;
     for (Arena* arena : arenas_) {
+        if (freed >= bytes) break;
         int idle = Arena::kIdle;
         if (arena == keep ||
             !arena->state_.compare_exchange_strong(idle, Arena::kReclaiming, std::memory_order_acquire))
@@ -134,14 +135,21 @@ std::uint64_t Pool::reclaim_arenas(const Arena* keep) {
     return freed;
 }
 
+// Gives idle memory back while, with `more`, more is reserved than the soft limit. Caller holds the lock.
+void Pool::shrink(std::uint64_t more, const Arena* keep) {
+    const std::uint64_t soft = options_.soft_limit;
+    if (beyond(soft, more)) shrunk_bytes_ += free_idle(reserved_ + more - soft);
+    if (beyond(soft, more)) shrunk_bytes_ += reclaim_arenas(keep, reserved_ + more - soft);
+}
+
 // Makes room for `bytes` more from the system, or refuses. Caller holds the lock.
 bool Pool::admit(std::size_t bytes, std::size_t idle_to_free, const Arena* keep, std::vector<PoolEvent>& events) {
     if (idle_to_free > 0) free_idle(idle_to_free);
+    shrink(bytes, keep);
     const std::uint64_t hard = options_.hard_limit;
-    if (hard == 0) return true;
-    if (reserved_ + bytes > hard) free_idle(reserved_ + bytes - hard);
-    if (reserved_ + bytes > hard) reclaim_arenas(keep);
-    if (reserved_ + bytes <= hard) return true;
+    if (beyond(hard, bytes)) free_idle(reserved_ + bytes - hard);
+    if (beyond(hard, bytes)) reclaim_arenas(keep, reserved_ + bytes - hard);
+    if (!beyond(hard, bytes)) return true;
     ++hard_limit_events_;
     events.push_back({PoolEvent::Kind::kHardLimit, bytes, reserved_,
                       static_cast<std::uint64_t>(live_.load(std::memory_order_relaxed))});
@@ -150,13 +158,13 @@ bool Pool::admit(std::size_t bytes, std::size_t idle_to_free, const Arena* keep,
 
 // Books `bytes` taken from the system. Caller holds the lock.
 void Pool::grown(std::size_t bytes, std::vector<PoolEvent>& events) {
-    const bool was_over = options_.soft_limit != 0 && reserved_ > options_.soft_limit;
+    const bool was_over = over_soft();
     reserved_ += bytes;
     ++growth_events_;
-    if (reserved_ > peak_reserved_) peak_reserved_ = reserved_;
+    peak_reserved_ = std::max<std::uint64_t>(peak_reserved_, reserved_);
     const auto live = static_cast<std::uint64_t>(live_.load(std::memory_order_relaxed));
     if (bytes >= kLargeUnit) events.push_back({PoolEvent::Kind::kGrowth, bytes, reserved_, live});
-    if (options_.soft_limit != 0 && reserved_ > options_.soft_limit && !was_over) {
+    if (over_soft() && !was_over) {
         ++over_soft_events_;
         events.push_back({PoolEvent::Kind::kOverSoft, bytes, reserved_, live});
     }
@@ -200,13 +208,9 @@ void Pool::release(Block block) {
     if (block.data == nullptr) return;
     note_live(-static_cast<std::int64_t>(block.capacity));
     std::lock_guard lock(mutex_);
-    if (options_.soft_limit != 0 && reserved_ > options_.soft_limit) {
-        system_free(block.data, block.capacity);
-        reserved_ -= block.capacity;
-        return;
-    }
     idle_.emplace(block.capacity, block.data);
     idle_bytes_ += block.capacity;
+    shrink(0, nullptr);
 }
 
 Tensor Pool::adopt(Block block, DType dtype, std::span<const std::int64_t> sizes) {
@@ -231,7 +235,7 @@ Tensor Pool::empty(DType dtype, std::span<const std::int64_t> sizes) {
 
 std::uint64_t Pool::trim() {
     std::lock_guard lock(mutex_);
-    return free_idle(~std::uint64_t{0}) + reclaim_arenas(nullptr);
+    return free_idle(~std::uint64_t{0}) + reclaim_arenas(nullptr, ~std::uint64_t{0});
 }
 
 PoolGauges Pool::gauges() const {
@@ -244,6 +248,7 @@ PoolGauges Pool::gauges() const {
     gauges.growth_events = growth_events_;
     gauges.over_soft_events = over_soft_events_;
     gauges.hard_limit_events = hard_limit_events_;
+    gauges.shrunk_bytes = shrunk_bytes_;
     gauges.reuses = reuses_.load(std::memory_order_relaxed);
     return gauges;
 }
@@ -252,7 +257,7 @@ void Pool::reset_peaks() {
     std::lock_guard lock(mutex_);
     peak_live_.store(live_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     peak_reserved_ = reserved_;
-    growth_events_ = over_soft_events_ = hard_limit_events_ = 0;
+    growth_events_ = over_soft_events_ = hard_limit_events_ = shrunk_bytes_ = 0;
     reuses_.store(0, std::memory_order_relaxed);
 }
 
@@ -269,12 +274,16 @@ Block PoolCache::allocate(std::size_t bytes) {
             return block;
         }
     }
+    // What this cache keeps is idle memory too (M1).
+    if (pool_->beyond(pool_->options_.hard_limit, Pool::round_up(bytes))) flush();
     return pool_->allocate(bytes);
 }
 
 void PoolCache::release(Block block) {
     if (block.data == nullptr) return;
-    if (block.capacity <= kMaxCached) {
+    if (pool_->over_soft()) {
+        flush();
+    } else if (block.capacity <= kMaxCached) {
         Bin& bin = bins_[Pool::class_index(block.capacity)];
         if (bin.count < kDepth) {
             bin.blocks[bin.count++] = block.data;
@@ -322,7 +331,12 @@ bool Arena::acquire() {
     return true;
 }
 
-void Arena::release() { state_.store(kIdle, std::memory_order_release); }
+void Arena::release() {
+    state_.store(kIdle, std::memory_order_release);
+    if (!pool_->over_soft()) return;
+    std::lock_guard lock(pool_->mutex_);
+    pool_->shrink(0, nullptr);
+}
 
 void* Arena::reserve_slow(std::size_t bytes) {
     FLEXOR_DCHECK(state_.load(std::memory_order_relaxed) == kBusy);

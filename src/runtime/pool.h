@@ -3,7 +3,9 @@
 //
 // Laws
 //  M1  reserved <= hard limit, always (0: no limit). A request beyond it first gives idle memory back, then fails.
-//  M2  While reserved <= soft limit, released memory is kept and reused; beyond it, it goes back to the system.
+//  M2  While reserved <= soft limit, released memory is kept and reused. Beyond it idle memory goes back to the system,
+//      the largest blocks first, then arenas, until reserved is within the limit or nothing is idle. What the caches of
+//      other threads keep (a few small blocks of each size) goes back at their next release.
 //  M3  Small blocks come in size classes with at most 12.5 % slack, large ones are rounded to 64 KiB; before a large
 //      block or an arena grows, idle blocks of as many bytes go back, so that reserved follows the peak of live memory.
 //  M4  A block is aligned to 64 bytes and has 64 readable bytes after its end.
@@ -35,6 +37,7 @@ struct PoolGauges {
     std::uint64_t growth_events = 0;
     std::uint64_t over_soft_events = 0;
     std::uint64_t hard_limit_events = 0;
+    std::uint64_t shrunk_bytes = 0;
     std::uint64_t reuses = 0;
 };
 
@@ -138,10 +141,15 @@ private:
     friend class Arena;
     explicit Pool(const PoolOptions& options) : options_(options) {}
 
+    bool over_soft() const { return beyond(options_.soft_limit, 0); }
+    bool beyond(std::uint64_t limit, std::uint64_t more) const {
+        return limit != 0 && reserved_.load(std::memory_order_relaxed) + more > limit;
+    }
     void note_live(std::int64_t delta);
     bool admit(std::size_t bytes, std::size_t idle_to_free, const Arena* keep, std::vector<PoolEvent>& events);
     std::uint64_t free_idle(std::uint64_t bytes);
-    std::uint64_t reclaim_arenas(const Arena* keep);
+    std::uint64_t reclaim_arenas(const Arena* keep, std::uint64_t bytes);
+    void shrink(std::uint64_t more, const Arena* keep);
     void tell(const std::vector<PoolEvent>& events);
     void grown(std::size_t bytes, std::vector<PoolEvent>& events);
 
@@ -151,8 +159,9 @@ private:
     std::uint64_t idle_bytes_ = 0;
     std::vector<Arena*> arenas_;
     std::function<void(const PoolEvent&)> listener_;
-    std::uint64_t reserved_ = 0, peak_reserved_ = 0;
-    std::uint64_t growth_events_ = 0, over_soft_events_ = 0, hard_limit_events_ = 0;
+    std::atomic<std::uint64_t> reserved_{0};  // written under the mutex
+    std::uint64_t peak_reserved_ = 0;
+    std::uint64_t growth_events_ = 0, over_soft_events_ = 0, hard_limit_events_ = 0, shrunk_bytes_ = 0;
     std::atomic<std::int64_t> live_{0};
     std::atomic<std::int64_t> peak_live_{0};
     std::atomic<std::uint64_t> reuses_{0};

@@ -198,7 +198,8 @@ std::string to_json(const Stats& stats) {
     json.member("peak_live_bytes", pool.peak_live_bytes).member("peak_reserved_bytes", pool.peak_reserved_bytes);
     json.member("soft_limit", pool.soft_limit).member("hard_limit", pool.hard_limit);
     json.member("growth_events", pool.growth_events).member("over_soft_events", pool.over_soft_events);
-    json.member("hard_limit_events", pool.hard_limit_events).member("reuses", pool.reuses).end('}');
+    json.member("hard_limit_events", pool.hard_limit_events).member("shrunk_bytes", pool.shrunk_bytes);
+    json.member("reuses", pool.reuses).end('}');
     json.end('}');
     return json.take();
 }
@@ -276,6 +277,8 @@ std::string to_prometheus(const Stats& stats) {
     text.one("flexor_pool_over_soft_total", "counter", "Growths beyond the soft limit.", real(pool.over_soft_events));
     text.one("flexor_pool_hard_limit_total", "counter", "Requests refused by the hard limit.",
              real(pool.hard_limit_events));
+    text.one("flexor_pool_shrunk_bytes_total", "counter", "Idle memory given back beyond the soft limit.",
+             real(pool.shrunk_bytes));
     text.one("flexor_pool_reuses_total", "counter", "Requests answered without the system.", real(pool.reuses));
     return text.take();
 }
@@ -330,7 +333,10 @@ std::string to_text(const Stats& stats) {
            " growths, " + std::to_string(pool.reuses) + " reuses";
     if (pool.soft_limit != 0) out += ", soft limit " + support::text_from_bytes(pool.soft_limit);
     if (pool.hard_limit != 0) out += ", hard limit " + support::text_from_bytes(pool.hard_limit);
-    if (pool.over_soft_events > 0) out += ", " + std::to_string(pool.over_soft_events) + " times over the soft limit";
+    if (pool.over_soft_events > 0) {
+        out += ", " + std::to_string(pool.over_soft_events) + " times over the soft limit, " +
+               support::text_from_bytes(pool.shrunk_bytes) + " given back";
+    }
     if (pool.hard_limit_events > 0)
         out += ", " + std::to_string(pool.hard_limit_events) + " requests refused by the hard limit";
     out += "\n";

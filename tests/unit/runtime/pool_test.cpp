@@ -56,6 +56,56 @@ TEST(Pool, GrowsBetweenTheLimitsAndRefusesBeyond) {
     EXPECT_NE(pool->allocate(3 << 20).data, nullptr);
 }
 
+TEST(Pool, WhatIsKeptShrinksBeyondTheSoftLimit) {
+    const auto pool = Pool::create({.soft_limit = 8 << 20});
+    const Block kept = pool->allocate(3 << 20), other = pool->allocate(4 << 20);
+    pool->release(kept);
+    EXPECT_GT(pool->gauges().reserved_bytes, std::uint64_t{7} << 20);
+    EXPECT_EQ(pool->gauges().shrunk_bytes, 0u);
+    const Block large = pool->allocate(6 << 20);  // live memory alone passes the limit
+    EXPECT_LT(pool->gauges().reserved_bytes, std::uint64_t{11} << 20) << "the idle 3 MiB went back";
+    pool->release(large);
+    EXPECT_LE(pool->gauges().reserved_bytes, std::uint64_t{8} << 20);
+    pool->release(other);
+    EXPECT_GT(pool->gauges().reserved_bytes, 0u) << "within the limit memory is kept";
+    EXPECT_GE(pool->gauges().shrunk_bytes, std::uint64_t{6} << 20);
+    EXPECT_EQ(pool->gauges().over_soft_events, 1u);
+}
+
+TEST(Pool, ArenasAndCachesShrinkBeyondTheSoftLimit) {
+    const auto pool = Pool::create({.soft_limit = 2 << 20});
+    Arena idle(pool), busy(pool);
+    ASSERT_TRUE(idle.acquire());
+    ASSERT_NE(idle.reserve(1 << 20), nullptr);
+    idle.release();
+    EXPECT_GT(idle.capacity(), 0u) << "within the limit";
+    PoolCache cache(pool);
+    cache.release(cache.allocate(50'000));
+    ASSERT_TRUE(busy.acquire());
+    ASSERT_NE(busy.reserve(3 << 20), nullptr);
+    EXPECT_EQ(idle.capacity(), 0u) << "the other arena went back";
+    const std::uint64_t before = pool->gauges().reserved_bytes;
+    cache.release(cache.allocate(1'000));
+    EXPECT_LE(pool->gauges().reserved_bytes, before - 50'000) << "so did the blocks of the cache";
+    busy.release();
+    EXPECT_EQ(busy.capacity(), 0u) << "an arena beyond the limit is not kept";
+    EXPECT_EQ(pool->gauges().reserved_bytes, 0u);
+}
+
+TEST(Pool, ACacheIsIdleMemoryToTheHardLimit) {
+    const auto pool = Pool::create({.hard_limit = 200'000});
+    PoolCache cache(pool);
+    cache.release(cache.allocate(60'000));
+    cache.release(cache.allocate(50'000));
+    const Block block = cache.allocate(120'000);
+    EXPECT_NE(block.data, nullptr);
+    EXPECT_EQ(pool->gauges().hard_limit_events, 0u);
+    EXPECT_EQ(cache.allocate(120'000).data, nullptr);
+    EXPECT_EQ(pool->gauges().hard_limit_events, 1u);
+    EXPECT_LE(pool->gauges().peak_reserved_bytes, 200'000u);
+    cache.release(block);
+}
+
 TEST(Pool, IdleMemoryMakesRoomBelowTheHardLimit) {
     const auto pool = Pool::create({.hard_limit = 8 << 20});
     pool->release(pool->allocate(5 << 20));
