@@ -316,6 +316,40 @@ def test_a_view_of_read_only_memory_is_read_only(session, framework, tmp_path):
         view[0, 0] = 1
 
 
+def test_objects_that_speak_dlpack_are_read_and_what_is_read_only_is_not_written(session):
+    class Exporter:
+        def __init__(self, array, versions):
+            self.array, self.versions = array, versions
+
+        def __dlpack__(self, **options):
+            if options and not self.versions:
+                raise TypeError("no such argument")
+            return self.array.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    b = flexor.Builder()
+    f = b.function("main", inputs=[("x", "float32", ["N"]), ("y", "float32", ["N"])])
+    f.output(f.op("add_", *f.inputs))
+    module, fixed = b.build(), numbers(3)
+    wanted = fixed.copy()
+    for versions in (False, True):
+        x = np.zeros(3, np.float32)
+        session.run(module, Exporter(x, versions), Exporter(fixed, versions))
+        np.testing.assert_array_equal(x, fixed)
+    fixed.flags.writeable = False
+    try:
+        fixed.__dlpack__(max_version=(1, 0))
+    except (BufferError, TypeError):
+        pytest.skip("this NumPy does not export read-only arrays")
+    x = np.zeros(3, np.float32)
+    session.run(module, x, Exporter(fixed, True))
+    with pytest.raises(flexor.ArgumentError, match="E0511"):
+        session.run(module, Exporter(fixed, True), x)
+    np.testing.assert_array_equal(fixed, wanted)
+
+
 def test_an_argument_that_holds_itself_is_refused(session):
     module = flexor.from_text(".func main(x: any) -> 1\n LOAD_LOCAL x\n RETURN 1\n.end\n")
     itself = [1]

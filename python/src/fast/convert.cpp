@@ -29,7 +29,8 @@ struct Names {
     PyObject* requires_grad = nullptr;
     PyObject* dlpack = nullptr;
     PyObject* dlpack_device = nullptr;
-    PyObject* bfloat16 = nullptr;  // ml_dtypes.bfloat16 dtype, if an array of it was met
+    PyObject* dlpack_version = nullptr;  // {"max_version": (1, 0)}
+    PyObject* bfloat16 = nullptr;        // ml_dtypes.bfloat16 dtype, if an array of it was met
 } names;
 
 PyObject* errors_module() {
@@ -279,23 +280,43 @@ bool from_array(PyObject* object, Value& out) {
     return true;
 }
 
-// Any other object that speaks DLPack (JAX arrays, CuPy, ...).
+// The object's __dlpack__, asked for the first version of the format where the object knows versions.
+PyObject* dlpack_capsule(PyObject* object) {
+    PyObject* method = PyObject_GetAttr(object, names.dlpack);
+    PyObject* none = PyTuple_New(0);
+    PyObject* capsule =
+        method != nullptr && none != nullptr ? PyObject_Call(method, none, names.dlpack_version) : nullptr;
+    if (capsule == nullptr && method != nullptr && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyErr_Clear();
+        capsule = PyObject_CallNoArgs(method);
+    }
+    Py_XDECREF(none);
+    Py_XDECREF(method);
+    return capsule;
+}
+
+// Any other object that speaks DLPack (JAX arrays, CuPy, ...). The first version of the format says what is read-only.
 bool from_dlpack(PyObject* object, Value& out) {
-    PyObject* capsule = PyObject_CallMethodNoArgs(object, names.dlpack);
+    constexpr const char *kPlain = "dltensor", *kVersioned = "dltensor_versioned";
+    PyObject* capsule = dlpack_capsule(object);
     if (capsule == nullptr) {
         if (PyErr_ExceptionMatches(PyExc_Exception))
             raise_after("NotSupported", "E0704 __dlpack__ raised an exception");
         return false;
     }
-    if (PyCapsule_IsValid(capsule, "dltensor") == 0) {
+    // The capsule owns the exported tensor and is what keeps its memory alive.
+    bool ok = false;
+    if (PyCapsule_IsValid(capsule, kVersioned) != 0) {
+        const auto* managed = static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, kVersioned));
+        ok = from_dltensor(capsule, managed->dl_tensor, out);
+        if (ok && (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0) out.tensor().refuse_writes();
+    } else if (PyCapsule_IsValid(capsule, kPlain) != 0) {
+        const auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, kPlain));
+        ok = from_dltensor(capsule, managed->dl_tensor, out);
+    } else {
         raise_named("NotSupported", "E0704 __dlpack__ of a %s gave a %s, not a capsule named dltensor",
                     Py_TYPE(object)->tp_name, Py_TYPE(capsule)->tp_name);
-        Py_DECREF(capsule);
-        return false;
     }
-    auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
-    // The capsule owns the exported tensor and is what keeps its memory alive.
-    const bool ok = from_dltensor(capsule, managed->dl_tensor, out);
     Py_DECREF(capsule);
     return ok;
 }
@@ -519,6 +540,7 @@ bool initialise_convert() {
     names.requires_grad = PyUnicode_InternFromString("requires_grad");
     names.dlpack = PyUnicode_InternFromString("__dlpack__");
     names.dlpack_device = PyUnicode_InternFromString("__dlpack_device__");
+    names.dlpack_version = Py_BuildValue("{s:(ii)}", "max_version", DLPACK_MAJOR_VERSION, 0);
     return _import_array() >= 0;
 }
 

@@ -13,13 +13,14 @@ Value random_value(DType dtype, std::vector<std::int64_t> sizes, std::mt19937& r
     return make_inputs(sample, dtype, random)[0];
 }
 
-void expect_same(std::string_view name, const std::vector<Value>& args, const Attrs& attrs = {}) {
+void expect_same(std::string_view name, const std::vector<Value>& args, const Attrs& attrs = {},
+                 Promotion promotion = Promotion::kTorch) {
     const OpDef* op = find_op(name);
     ASSERT_NE(op, nullptr);
     ASSERT_NE(op->blocked, nullptr);
     OpDef blocked = *op;
     blocked.reference = {op->blocked};
-    const auto expected = run(*op, args, attrs), found = run(blocked, args, attrs);
+    const auto expected = run(*op, args, attrs, promotion), found = run(blocked, args, attrs, promotion);
     ASSERT_TRUE(expected && found);
     expect_close(found->outputs[0], expected->outputs[0], 1, std::string(name));
 }
@@ -33,6 +34,16 @@ TEST(BlockedProduct, SizesBeyondABlock) {
                                    random_value(dtype, {n}, random)});
         }
     }
+}
+
+TEST(BlockedProduct, OperandsOfTwoDTypesAndBoolsBesideNumPy) {
+    std::mt19937 random(5);
+    const auto make = [&](DType dtype, std::vector<std::int64_t> sizes) {
+        return random_value(dtype, std::move(sizes), random);
+    };
+    for (const auto& [left, right] : {std::pair{DType::kI64, DType::kF32}, std::pair{DType::kU8, DType::kI8},
+                                     std::pair{DType::kBool, DType::kBool}})
+        expect_same("matmul", {make(left, {5, 300}), make(right, {300, 7})}, {}, Promotion::kNumpy);
 }
 
 TEST(BlockedProduct, AttentionBeyondABlock) {
