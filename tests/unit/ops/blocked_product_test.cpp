@@ -42,7 +42,7 @@ TEST(BlockedProduct, OperandsOfTwoDTypesAndBoolsBesideNumPy) {
         return random_value(dtype, std::move(sizes), random);
     };
     for (const auto& [left, right] : {std::pair{DType::kI64, DType::kF32}, std::pair{DType::kU8, DType::kI8},
-                                     std::pair{DType::kBool, DType::kBool}})
+                                      std::pair{DType::kBool, DType::kBool}})
         expect_same("matmul", {make(left, {5, 300}), make(right, {300, 7})}, {}, Promotion::kNumpy);
 }
 
