@@ -456,7 +456,7 @@ Expected<ModuleRef> verify(Module module) {
     FLEXOR_TRY(Verifier(module).verify());
     // A Builder may make several Modules, which then share their weights.
     for (Weight& weight : module.weights) {
-        if (!weight.tensor.is_read_only()) weight.tensor.refuse_writes();
+        if (!weight.tensor.is_read_only()) weight.tensor.refuse_writes(DiagnosticId::kReadOnlyArgument);
     }
     module.id = next_id.fetch_add(1, std::memory_order_relaxed);
     module.verified = true;
