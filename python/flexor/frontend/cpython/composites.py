@@ -371,6 +371,9 @@ class Composites:
             return op("where", op("le", op("abs", x), Known(float(given[0]))), zero, x)
         if kind == "threshold":
             return op("where", op("le", x, Known(float(given[0]))), Known(float(given[1])), x)
+        if kind == "celu" and given[0] > 0:
+            alpha = Known(float(given[0]))
+            return op("where", op("gt", x, zero), x, op("mul", op("expm1", op("div", x, alpha)), alpha))
         if kind == "mish":
             return op("mul", x, op("tanh", op("softplus", x)))
         raise NotWritten(kind)

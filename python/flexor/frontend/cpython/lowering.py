@@ -236,6 +236,24 @@ class Lowering(Composites):
         """NumPy's default."""
         return plain(dtype) if plain(dtype) is not None else "float64"
 
+    def of_type(self, value: Any, dtype: Any) -> Any:
+        """Tensor.type of a dtype; of a text it is the framework's."""
+        if isinstance(plain(dtype), str):
+            raise NotWritten("a dtype by its old name")
+        return self.to(value, dtype)
+
+    def number_tensor(self, data: Any, dtype: Any, device: Any) -> Any:
+        """torch.tensor of one number."""
+        if not _is_number(data):
+            raise NotWritten("data that is no number")
+        return self.writer.op("full", data, shape=[], dtype=self.fill_dtype(data, dtype, device))
+
+    def as_tensor(self, data: Any, dtype: Any, device: Any) -> Any:
+        """torch.as_tensor: a tensor itself where it has the dtype."""
+        if _is_number(data):
+            return self.number_tensor(data, dtype, device)
+        return self.converted(self.tensor(data), (), dtype, device)
+
     def converted(self, value: Any, target: Sequence[Any], dtype: Any, device: Any) -> Any:
         """Tensor.to."""
         wanted, where = plain(dtype), plain(device)
