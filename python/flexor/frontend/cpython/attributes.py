@@ -414,6 +414,8 @@ def _of_object(t: Translator, obj: Any, name: str) -> Value | None:
 
 def _of_plain_instance(t: Translator, obj: Any, name: str) -> Value | None:
     cls = type(obj)
+    if cls.__flags__ & 1 << 9:  # a class of Python's
+        t.guards.class_of(obj)
     looks_up = _raw(cls, "__getattribute__")
     if looks_up is not object.__getattribute__ and isinstance(looks_up, types.FunctionType):
         t.guards.class_attribute(cls, "__getattribute__", looks_up)

@@ -52,6 +52,8 @@ class Guards:
 
     def class_attribute(self, cls: type, name: str, expected: Any) -> None:
         """type.__getattribute__ finds this, without binding it; by the classes in order of resolution."""
+        if not cls.__module__.startswith("torch") and cls.__flags__ & 1 << 9:
+            self._add("order", cls, None, cls.__mro__)
         for base in cls.__mro__:
             changeable = bool(base.__flags__ & 1 << 9)  # Py_TPFLAGS_HEAPTYPE
             found = name in base.__dict__
@@ -59,6 +61,10 @@ class Guards:
                 self._add("class", base, name, expected if found else MISSING)
             if found:
                 return
+
+    def class_of(self, obj: Any) -> None:
+        """The class of an object, which may be given another one."""
+        self._add("type", obj, None, type(obj))
 
     def own_attribute(self, cls: type, name: str, expected: Any) -> None:
         """A class's own dict holds this, or MISSING."""
@@ -117,6 +123,12 @@ class Guards:
                 continue
             elif kind == "call":
                 lines.append(f"{at}() == {value}")
+                continue
+            elif kind == "order":
+                lines.append(f"{at}.__mro__ is {value}")
+                continue
+            elif kind == "type":
+                lines.append(f"{at}.__class__ is {value}")
                 continue
             elif kind == "keys":
                 found = f"tuple({at})"

@@ -322,6 +322,8 @@ class Translator:
 
     def _yield(self) -> None:
         frame = self.state.frames.pop()
+        if frame.pc in flow(frame.code).caught:
+            raise NotTranslated("a generator that stops inside a try: it may be closed there", frame.line)
         caller = self.state.top
         generator = caller.stack[-1]
         assert frame.is_generator and isinstance(generator, GeneratorValue)
