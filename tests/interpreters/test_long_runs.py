@@ -14,8 +14,11 @@ flexor = pytest.importorskip("flexor", reason="the engine is not built")
 
 # One call each that nobody could wait for: what is printed before it, and after an interrupt.
 SCRIPT = """
+import signal
 import numpy as np
 import flexor
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a process that was started in the background ignores it
 
 def ones(*sizes):
     return np.broadcast_to(np.float32(1), sizes)
