@@ -33,6 +33,7 @@ ELSEWHERE = {
         "example_arguments": "explain without inputs",
         "set_event_sink": "the logger flexor",
         "options": "the arguments of the constructor",
+        "error": "raised by the constructor",
         "has_code_generator": "flexor._flexor",
         "default_session": "flexor.default_session",
     },

@@ -14,9 +14,9 @@ import op_db  # noqa: E402
 
 NATIVE = (
     "add addmm amax atan2 baddbmm bmm chunk count_nonzero einsum expand hstack isclose linalg.vector_norm log_softmax"
-    " logaddexp masked_fill matmul max.reduction_with_dim mean meshgrid.variadic_tensors movedim"
+    " logaddexp masked_fill matmul max.reduction_with_dim mean movedim"
 ).split()
-FOREIGN = ("arange", "cat", "linspace", "bernoulli", "index_put", "acos")
+FOREIGN = ("meshgrid.variadic_tensors", "arange", "cat", "linspace", "bernoulli", "index_put", "acos")
 RECORDS = {op_db.name_of(record): record for record in op_db.records("a", "m")}
 
 
