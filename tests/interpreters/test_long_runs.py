@@ -1,6 +1,5 @@
 """What a long run leaves to others: signals, and the interpreter lock."""
 
-import os
 import signal
 import subprocess
 import sys

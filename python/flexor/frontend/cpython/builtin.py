@@ -35,15 +35,11 @@ from flexor.frontend.cpython.values import (
     Value,
     ZipIterator,
     is_known,
-    objects_of,
+    whole,
 )
 
 if TYPE_CHECKING:
     from flexor.frontend.cpython.translate import Translator
-
-
-def _never(value: Value) -> Any:
-    raise AssertionError(value)
 
 
 def call(t: Translator, function: Any, arguments: Arguments, keywords: Keywords) -> Value | None:
@@ -153,7 +149,7 @@ def _isinstance(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
     cls = class_of(t, value)
     if not is_known(classes):
         return NotImplemented
-    wanted = objects_of(classes, _never)
+    wanted = whole(classes)
     if cls is None:
         return t.foreign("isinstance", isinstance, [value, Known(wanted)], result="bool")
     if isinstance(value, Known):
@@ -360,8 +356,6 @@ def _len(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
 
 
 def _slice(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
-    from flexor.frontend.cpython.values import SliceValue
-
     start, stop, step = (Known(None), arguments[0], Known(None)) if len(arguments) == 1 else (*arguments, Known(None))[:3]
     return SliceValue(start, stop, step)
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import math
 import sys
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
-
-import numpy as np
 
 from flexor.frontend.cpython import attributes, builtin, evaluate, helpers, lowering
 from flexor.frontend.cpython.decode import NotTranslated
@@ -36,12 +33,11 @@ from flexor.frontend.cpython.values import (
     RangeIterator,
     RunList,
     SequenceIterator,
-    SetValue,
     TupleValue,
     Value,
     ZipIterator,
     is_known,
-    objects_of,
+    whole,
 )
 from flexor.frontend.cpython.writer import NotWritten
 
@@ -402,7 +398,7 @@ def _construct(t: Translator, cls: type, arguments: Arguments, keywords: Keyword
     if issubclass(cls, BaseException):
         return t.foreign(cls.__name__, cls, arguments, keywords)  # made anew whenever it is raised
     if cls in _VALUES and not keywords and is_known(arguments):
-        return evaluate.fold(t, cls.__name__, cls, [Known(objects_of(a, _never)) for a in arguments])
+        return evaluate.fold(t, cls.__name__, cls, [Known(whole(a)) for a in arguments])
     if hasattr(cls, "_fields") and issubclass(cls, tuple):
         return _named_tuple(t, cls, arguments, keywords)
     if dataclasses.is_dataclass(cls) and not _is_output(cls) and isinstance(cls.__init__, types.FunctionType):
@@ -457,10 +453,6 @@ def _misfit(t: Translator, message: str) -> NoReturn:
 
 
 _VALUES = (int, float, bool, str, complex, slice, range, bytes, tuple, frozenset, object)
-
-
-def _never(value: Value) -> Any:
-    raise AssertionError(value)
 
 
 def _text(function: types.FunctionType) -> str:

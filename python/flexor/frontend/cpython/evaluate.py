@@ -7,28 +7,23 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from flexor.frontend.cpython import attributes, builtin, calls, indexing
+from flexor.frontend.cpython import attributes, builtin, indexing
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
-    NULL_VALUE,
     ArgumentList,
-    CellValue,
     DictValue,
     DictView,
     Dynamic,
     EnumerateIterator,
-    FunctionValue,
     GeneratorValue,
     InstanceValue,
     Known,
     ListValue,
-    MethodValue,
     Null,
     RangeIterator,
     RunList,
     SequenceIterator,
     SetValue,
-    SliceValue,
     IndexIterator,
     TupleValue,
     Value,

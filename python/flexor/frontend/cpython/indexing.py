@@ -20,7 +20,7 @@ from flexor.frontend.cpython.values import (
     TupleValue,
     Value,
     is_known,
-    objects_of,
+    whole,
 )
 from flexor.frontend.cpython.writer import NotWritten
 
@@ -46,7 +46,7 @@ def get(t: Translator, container: Value, index: Value) -> Value | None:
             return list(container.items.values())[index.object]  # results of models are read by place too
         if index.object in container.items:
             return container.items[index.object]
-        return _raising(t, objects_of(DictValue({}), _never), index)
+        return _raising(t, whole(DictValue({})), index)
     if isinstance(container, Known):
         return _of_object(t, container.object, index)
     raise NotTranslated(f"an item of a {type(container).__name__}", t.state.top.line)
@@ -59,17 +59,13 @@ def element(t: Translator, container: Value, index: Value) -> Value:
     return found
 
 
-def _never(value: Value) -> Any:
-    raise AssertionError(value)
-
-
 def _raising(t: Translator, container: Any, index: Value) -> NoReturn:
     evaluate.raises(t, "[]", operator.getitem, [Known(container), index])
 
 
 def _of_sequence(t: Translator, items: list[Value], container: Value, index: Value) -> Value:
     if is_known(index):
-        at = objects_of(index, _never)
+        at = whole(index)
         if isinstance(at, slice):
             chosen = items[at]
             if isinstance(container, (ListValue, ArgumentList)):
@@ -84,7 +80,7 @@ def _of_sequence(t: Translator, items: list[Value], container: Value, index: Val
 
 def _of_object(t: Translator, obj: Any, index: Value) -> Value | None:
     known = is_known(index)
-    at = objects_of(index, _never) if known else None
+    at = whole(index) if known else None
     if isinstance(obj, (list, tuple)) and known:
         if isinstance(obj, list):
             t.guards.length(obj, len(obj))

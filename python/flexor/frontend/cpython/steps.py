@@ -20,7 +20,6 @@ from flexor.frontend.cpython.values import (
     ListValue,
     MethodValue,
     Null,
-    RunList,
     SetValue,
     SliceValue,
     TupleValue,

@@ -30,8 +30,6 @@ from flexor.frontend.cpython.lowering import Lowering
 from flexor.frontend.cpython.operations import BRANCHES, Operation
 from flexor.frontend.cpython.state import Frame, State
 from flexor.frontend.cpython.values import (
-    NULL_VALUE,
-    CellValue,
     Description,
     Dynamic,
     GeneratorValue,
@@ -39,7 +37,6 @@ from flexor.frontend.cpython.values import (
     ListValue,
     RunList,
     Value,
-    clone,
 )
 from flexor.frontend.cpython.writer import NotKnown, NotWritten, Writer
 
@@ -516,6 +513,3 @@ def _is_number(value: Any) -> bool:
     if isinstance(value, Known):
         return type(value.object) in (bool, int, float)
     return isinstance(value, Dynamic) and value.is_scalar
-
-
-__all__ = ["NULL_VALUE", "CellValue", "Ended", "Frame", "Knowledge", "Restart", "State", "Translator", "decoded", "flow"]

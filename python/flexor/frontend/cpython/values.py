@@ -372,6 +372,15 @@ def is_int(value: Any) -> bool:
     return value.kind == "int" if isinstance(value, Dynamic) else type(value) is int
 
 
+def whole(value: Value) -> Any:
+    """The Python object of a value that is known whole."""
+
+    def refuse(part: Value) -> Any:
+        raise AssertionError(part)
+
+    return objects_of(value, refuse)
+
+
 def objects_of(value: Any, make: Callable[[Value], Any]) -> Any:
     """The Python object that a value stands for; `make` gives those of Dynamics and functions."""
     if isinstance(value, Known):

@@ -219,10 +219,7 @@ class Writer:
         return taken
 
 
-SHORT_DTYPES = {
-    "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32", "int8": "i8",
-    "uint8": "u8", "bool": "bool",
-}  # fmt: skip
+SHORT_DTYPES: dict[str, str] = _flexor.dtypes()  # by framework name
 _PYTHON_DTYPES = {float: "float64", int: "int64", bool: "bool"}
 
 
