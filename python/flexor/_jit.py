@@ -300,6 +300,14 @@ class Translation:
         return self.builders[number](given, _Inputs(self.input_names, self.scalars, values, containers), objects)  # type: ignore[arg-type]
 
 
+def _serving(translations: list[Translation]) -> tuple[Translation, list[Any]] | None:
+    """The first translation whose guards hold, and what it reads of the world around it."""
+    for translation in translations:
+        if translation.check() and (live := translation.live_objects()) is not None:
+            return translation, live
+    return None
+
+
 class _Hook:
     """A hook of a session, which keeps hooks for ever: it does not keep what it calls."""
 
@@ -422,12 +430,8 @@ class Jit:
             return self._python(str(error), args, kwargs)
         except TypeError as error:
             return self._python(f"an argument that cannot be a key: {error}", args, kwargs)
-        if found is not None:
-            for translation in found:
-                if translation.check():
-                    live = translation.live_objects()
-                    if live is not None:
-                        return self._run(key, translation, shape, live, args, kwargs)
+        if found is not None and (serving := _serving(found)) is not None:
+            return self._run(key, serving[0], shape, serving[1], args, kwargs)
         return self._first_call(key, shape, bound, args, kwargs)
 
     # --------------------------------------------------------------------------------------------------------- calls
@@ -527,28 +531,38 @@ class Jit:
 
     def _first_call(self, key: Any, shape: _Shape, bound: dict[str, Any], args: Any, kwargs: Any) -> Any:
         with self._lock:
-            refused = self._refused.get(key)
-            if refused is None and sum(map(len, self._translations.values())) >= MOST_TRANSLATIONS:
-                refused = f"more than {MOST_TRANSLATIONS} translations of one function"
-            if refused is not None:
-                return self._python(refused, args, kwargs)
-            before = self._fixed
-            try:
-                translation = self._translate(key, bound)
-            except NotTranslated as error:
-                self._fixed = before  # the refusal holds for every value
-                reason = error.reason + (f" (line {error.line})" if error.line is not None else "")
-                self._note_refusal(key, reason)
-                return self._python(reason, args, kwargs)
-            if tuple(_shape_of(self._fixed, bound).key) != key:  # an argument has become fixed: its value is in the key
+            if tuple(_shape_of(self._fixed, bound).key) != key:  # another thread has found an argument to be fixed
                 shape = _shape_of(self._fixed, bound)
                 key = tuple(shape.key)
-                self._knowledge.setdefault(key, Knowledge(fixed=set(self._fixed)))
-            self._translations.setdefault(key, []).insert(0, translation)
-        live = translation.live_objects()
-        if live is None:
-            return self._python("an object that changes while it is read", args, kwargs)
-        return self._run(key, translation, shape, live, args, kwargs)
+            serving = _serving(self._translations.get(key, []))  # another thread may have translated it
+            refused = self._refused.get(key) if serving is None else None
+            if serving is None and refused is None:
+                made = self._add_translation(key, bound)
+                if isinstance(made, str):
+                    refused = made
+                else:
+                    if self._fixed is not shape.fixed:  # an argument has become fixed: its value is in the key
+                        shape = _shape_of(self._fixed, bound)
+                        key = tuple(shape.key)
+                        self._knowledge.setdefault(key, Knowledge(fixed=set(self._fixed)))
+                    self._translations.setdefault(key, []).insert(0, made)
+                    serving = _serving([made])
+        if serving is None:
+            return self._python(refused or "an object that changes while it is read", args, kwargs)
+        return self._run(key, serving[0], shape, serving[1], args, kwargs)
+
+    def _add_translation(self, key: Any, bound: dict[str, Any]) -> Translation | str:
+        """A new translation, or why there is none."""
+        if sum(map(len, self._translations.values())) >= MOST_TRANSLATIONS:
+            return f"more than {MOST_TRANSLATIONS} translations of one function"
+        before = self._fixed
+        try:
+            return self._translate(key, bound)
+        except NotTranslated as error:
+            self._fixed = before  # the refusal holds for every value
+            reason = error.reason + (f" (line {error.line})" if error.line is not None else "")
+            self._note_refusal(key, reason)
+            return reason
 
     def _translate(self, key: Any, bound: dict[str, Any]) -> Translation:
         knowledge = self._knowledge.setdefault(key, Knowledge(fixed=set(self._fixed)))

@@ -5,6 +5,7 @@ import copy
 import dataclasses
 import functools
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -346,7 +347,11 @@ def test_gradients_are_those_of_torch():
     assert list(jitted.stats()["fallbacks"]) == ["requires_grad in grad mode"]
 
 
-def test_threads_share_a_function():
+def test_threads_share_a_function(monkeypatch):
+    translate = flexor._jit.Jit._translate
+    slowly = lambda *args: time.sleep(0.05) or translate(*args)  # noqa: E731  every thread comes before the first is ready
+    monkeypatch.setattr(flexor._jit.Jit, "_translate", slowly)
+
     @flexor.jit
     def f(x, n):
         for i in range(n):
