@@ -90,7 +90,8 @@ PyObject* run(Session& session, Program& program, PyObject* const* arguments, Py
     std::vector<Value> results;
     const std::span<const Value> span(values, static_cast<std::size_t>(count));
     const Prediction::Foreseen foreseen = program.prediction.foresee(span);
-    const auto begin = std::chrono::steady_clock::now();
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point begin = foreseen.timed ? Clock::now() : Clock::time_point();
     Expected<void> done = [&] {
         InterpreterLock lock(foreseen.seconds > kReleaseAbove);
         CallOptions options;
@@ -99,8 +100,10 @@ PyObject* run(Session& session, Program& program, PyObject* const* arguments, Py
         return session.run_into(*program.module, program.function, span, results, options);
     }();
     current_framework = outer;
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    program.prediction.learn(span, foreseen, took.count());
+    if (foreseen.timed) {
+        const std::chrono::duration<double> took = Clock::now() - begin;
+        program.prediction.learn(span, foreseen, took.count());
+    }
     if (program.writes) {
         // An exception of a hook or of a signal handler is set already, and stays.
         PyObject *type, *value, *trace;

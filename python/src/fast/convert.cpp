@@ -17,7 +17,8 @@ struct Torch {
     PyTypeObject* tensor = nullptr;
     PyTypeObject* parameter = nullptr;
     const DLPackExchangeAPI* api = nullptr;
-    PyObject* is_neg = nullptr;  // method descriptors of torch.Tensor
+    PyObject* is_neg = nullptr;  // descriptors of torch.Tensor
+    PyObject* requires_grad = nullptr;
     PyObject* is_inference = nullptr;
     PyObject* is_grad_enabled = nullptr;  // torch.is_grad_enabled
     PyObject* is_inference_mode_enabled = nullptr;
@@ -26,7 +27,6 @@ struct Torch {
 } torch;
 
 struct Names {
-    PyObject* requires_grad = nullptr;
     PyObject* dlpack = nullptr;
     PyObject* dlpack_device = nullptr;
     PyObject* dlpack_version = nullptr;  // {"max_version": (1, 0)}
@@ -96,6 +96,7 @@ bool look_for_torch() {
         if (torch.api != nullptr && torch.api->header.version.major != DLPACK_MAJOR_VERSION) torch.api = nullptr;
     }
     torch.is_neg = tensor != nullptr ? PyObject_GetAttrString(tensor, "is_neg") : nullptr;
+    torch.requires_grad = tensor != nullptr ? PyObject_GetAttrString(tensor, "requires_grad") : nullptr;
     torch.is_inference = tensor != nullptr ? PyObject_GetAttrString(tensor, "is_inference") : nullptr;
     torch.is_grad_enabled = PyObject_GetAttrString(module, "is_grad_enabled");
     torch.is_inference_mode_enabled = PyObject_GetAttrString(module, "is_inference_mode_enabled");
@@ -104,6 +105,7 @@ bool look_for_torch() {
     torch.increment_version = graph != nullptr ? PyObject_GetAttrString(graph, "increment_version") : nullptr;
     Py_XDECREF(graph);
     PyErr_Clear();
+    if (torch.is_neg == nullptr || torch.requires_grad == nullptr) torch.api = nullptr;
     torch.tensor = reinterpret_cast<PyTypeObject*>(tensor);
     torch.parameter = reinterpret_cast<PyTypeObject*>(parameter);
     return torch.tensor != nullptr;
@@ -189,12 +191,37 @@ bool from_dltensor(PyObject* owner, const DLTensor& t, Value& out) {
     return true;
 }
 
+// A new reference to what `descriptor.__get__(object)` gives, or, where that is a method, to what calling it gives. Reads
+// the descriptor itself, since a look-up by name costs as much as a third of a tensor's conversion.
+PyObject* ask(PyObject* descriptor, PyObject* object) {
+    if (Py_TYPE(descriptor) == &PyGetSetDescr_Type) {
+        const PyGetSetDef* getter = reinterpret_cast<PyGetSetDescrObject*>(descriptor)->d_getset;
+        return getter->get(object, getter->closure);
+    }
+    if (Py_TYPE(descriptor) == &PyMethodDescr_Type) {
+        const PyMethodDef* method = reinterpret_cast<PyMethodDescrObject*>(descriptor)->d_method;
+        if (method->ml_flags == METH_NOARGS) return method->ml_meth(object, nullptr);
+    }
+    descrgetfunc get = Py_TYPE(descriptor)->tp_descr_get;
+    PyObject* found = get != nullptr ? get(descriptor, object, reinterpret_cast<PyObject*>(Py_TYPE(object))) : nullptr;
+    if (found == nullptr || !PyCallable_Check(found)) return found;
+    PyObject* answer = PyObject_CallNoArgs(found);
+    Py_DECREF(found);
+    return answer;
+}
+
+// 1 or 0 as the answer is True, -1 with a Python error set.
+int ask_truth(PyObject* descriptor, PyObject* object) {
+    PyObject* answer = ask(descriptor, object);
+    if (answer == nullptr) return -1;
+    Py_DECREF(answer);
+    return answer == Py_True ? 1 : 0;
+}
+
 bool from_torch(PyObject* object, Value& out) {
-    PyObject* requires_grad = PyObject_GetAttr(object, names.requires_grad);
-    if (requires_grad == nullptr) return false;
-    const bool wants_grad = requires_grad == Py_True;
-    Py_DECREF(requires_grad);
-    if (wants_grad) {
+    const int wants_grad = ask_truth(torch.requires_grad, object);
+    if (wants_grad < 0) return false;
+    if (wants_grad == 1) {
         PyObject* enabled = PyObject_CallNoArgs(torch.is_grad_enabled);
         if (enabled == nullptr) return false;
         const bool grad_mode = enabled == Py_True;
@@ -206,15 +233,11 @@ bool from_torch(PyObject* object, Value& out) {
             return false;
         }
     }
-    if (torch.is_neg != nullptr) {
-        PyObject* negative = PyObject_CallOneArg(torch.is_neg, object);
-        if (negative == nullptr) return false;
-        const bool is_negative = negative == Py_True;
-        Py_DECREF(negative);
-        if (is_negative) {
-            raise_named("NotSupported", "E0704 the tensor is a lazily negated view\n  hint: pass x.resolve_neg()");
-            return false;
-        }
+    const int is_negative = ask_truth(torch.is_neg, object);
+    if (is_negative < 0) return false;
+    if (is_negative == 1) {
+        raise_named("NotSupported", "E0704 the tensor is a lazily negated view\n  hint: pass x.resolve_neg()");
+        return false;
     }
     DLTensor t;
     if (torch.api->dltensor_from_py_object_no_sync(object, &t) != 0) {
@@ -537,7 +560,6 @@ PyObject* object_from_tensor(const Tensor& tensor, Framework framework) {
 }  // namespace
 
 bool initialise_convert() {
-    names.requires_grad = PyUnicode_InternFromString("requires_grad");
     names.dlpack = PyUnicode_InternFromString("__dlpack__");
     names.dlpack_device = PyUnicode_InternFromString("__dlpack_device__");
     names.dlpack_version = Py_BuildValue("{s:(ii)}", "max_version", DLPACK_MAJOR_VERSION, 0);
@@ -705,10 +727,10 @@ void for_each_torch_tensor(const Value& value, Visit&& visit) {
     }
 }
 
-// Whether a call without arguments, or on `object`, says true. False, and an exception, if there is none to call.
-bool says_true(PyObject* callable, PyObject* object = nullptr) {
+// Whether a call without arguments says true. False, and an exception, if there is none to call.
+bool says_true(PyObject* callable) {
     if (callable == nullptr) return false;
-    PyObject* answer = object != nullptr ? PyObject_CallOneArg(callable, object) : PyObject_CallNoArgs(callable);
+    PyObject* answer = PyObject_CallNoArgs(callable);
     const bool is_true = answer == Py_True;
     Py_XDECREF(answer);
     return is_true;
@@ -727,7 +749,8 @@ void note_writes(const Value& argument) {
 
 bool protect(const Value& argument) {
     for_each_torch_tensor(argument, [](const Tensor& tensor, PyObject* object) {
-        if (says_true(torch.is_inference, object) && !says_true(torch.is_inference_mode_enabled))
+        if (torch.is_inference != nullptr && ask_truth(torch.is_inference, object) == 1 &&
+            !says_true(torch.is_inference_mode_enabled))
             tensor.refuse_writes(DiagnosticId{512});
     });
     return PyErr_Occurred() == nullptr;

@@ -22,7 +22,7 @@ void visit_extents(std::span<const Value> values, Visit&& visit) {
 
 }  // namespace
 
-Prediction::Foreseen Prediction::foresee(std::span<const Value> arguments) const {
+Prediction::Foreseen Prediction::foresee(std::span<const Value> arguments) {
     std::size_t next = 0;
     double growth = 1;
     bool same = true, known = true;
@@ -36,7 +36,9 @@ Prediction::Foreseen Prediction::foresee(std::span<const Value> arguments) const
         growth *= static_cast<double>(value) / static_cast<double>(last);
     });
     if (!known || next != extents_.size()) return {};
-    return {seconds_ * growth * growth, same, revision_};
+    const bool timed = !same || seconds_ > kShort || ++untimed_ >= kTimedEvery;
+    if (timed) untimed_ = 0;
+    return {seconds_ * growth * growth, same, timed, revision_};
 }
 
 void Prediction::learn(std::span<const Value> arguments, const Foreseen& foreseen, double seconds) {
