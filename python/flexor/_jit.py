@@ -244,6 +244,7 @@ class Translation:
         self.scalars = {n.removeprefix("input ") for n, cls in translator.classes.items() if issubclass(cls, np.generic)}
         is_numpy = translator.lowering.framework == "numpy"
         self.builders = [_results.builder(leaving.template, is_numpy) for leaving in translator.exits.values()]
+        self.puts = [[translator.puts[place][1] for place in leaving.places] for leaving in translator.exits.values()]
         self.counts = [len(leaving.values) for leaving in translator.exits.values()]
         self.several = translator.several_exits
         self.has_effects = translator.has_effects or translator.lowering.has_writes
@@ -297,7 +298,12 @@ class Translation:
             given = list(out) if isinstance(out, tuple) and self.counts[0] != 1 else [out]
         if number < 0:
             raise FlexorError("a call that raised when the function was translated has not raised")
-        return self.builders[number](given, _Inputs(self.input_names, self.scalars, values, containers), objects)  # type: ignore[arg-type]
+        result = self.builders[number](given, _Inputs(self.input_names, self.scalars, values, containers), objects)  # type: ignore[arg-type]
+        if self.puts[number]:
+            result, *written = result
+            for put, value in zip(self.puts[number], written):
+                put(value)
+        return result
 
 
 def _serving(translations: list[Translation]) -> tuple[Translation, list[Any]] | None:
@@ -463,6 +469,8 @@ class Jit:
             result = translation.run(shape.leaves, live, shape.containers)
         except AssertionFailed as error:
             _, found, what = str(error).partition(ASSUMPTION)
+            if not found and translation.translator.defers:
+                return self._plainly(args, kwargs)  # raises behind what it writes
             if not found or translation.has_effects:
                 raise
             return self._python("an assumption does not hold: " + what.splitlines()[0].strip("'\" "), args, kwargs)
@@ -486,6 +494,8 @@ class Jit:
         except Exception as error:
             # The program has no handlers. It has done nothing that Python would do twice.
             if translation.translator.catches is None:
+                if translation.translator.defers:
+                    return self._plainly(args, kwargs)
                 raise
             return self._python(f"{type(error).__name__} in a part that looks at exceptions", args, kwargs)
         if not translation.is_settled:

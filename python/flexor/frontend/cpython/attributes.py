@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexor.frontend.cpython import calls, evaluate
+from flexor.frontend.cpython import calls, effects, evaluate, reflection
 from flexor.frontend.cpython.decode import NotTranslated, Restart
 from flexor.frontend.cpython.guards import MISSING
 from flexor.frontend.cpython.values import (
@@ -86,7 +86,7 @@ def item(t: Translator, holder: dict[Any, Any], name: Any) -> Value:
     written = _written(t, holder, name)
     if written is not None:
         return written
-    obj = holder[name]
+    obj = dict.__getitem__(holder, name) if isinstance(holder, dict) else holder[name]
     if (id(holder), name) in t.knowledge.live and type(obj) in (bool, int, float):
         return t.live((id(holder), name), type(obj).__name__, lambda: holder[name], obj)
     if not is_tensor_object(obj):
@@ -107,8 +107,7 @@ def _write(t: Translator, key: tuple[int, str], what: str, put: Any, value: Valu
     if key not in t.knowledge.live:
         t.knowledge.live.add(key)
         raise Restart
-    t.foreign(what, put, [value], result="none", is_pure=False)
-    t.state.written[key] = value
+    effects.write(t, key, what, put, value)
 
 
 CHANGEABLE = (list, dict, set, bytearray, collections.deque)
@@ -217,7 +216,7 @@ def contains(t: Translator, mapping: dict[Any, Any], key: Any) -> bool:
     """Whether a dict has a key."""
     if _written(t, mapping, key) is not None:
         return True
-    if key in mapping:
+    if dict.__contains__(mapping, key) if isinstance(mapping, dict) else key in mapping:
         item(t, mapping, key)
         return True
     t.guards.absent(mapping, key)
@@ -430,6 +429,8 @@ def by_the_rules(t: Translator, obj: Any, name: str) -> Value | None:
     place = getattr(obj, "__dict__", None)
     if isinstance(raw, property):
         t.guards.class_attribute(cls, name, raw)
+        if isinstance(obj, reflection.VALUES):
+            return Known(getattr(obj, name))
         assert raw.fget is not None
         if isinstance(raw.fget, types.FunctionType):
             return calls.call(t, Known(raw.fget), [Known(obj)], {})

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import collections
+import contextvars
 import functools
+import inspect
 import math
 import sys
 import types
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexor.frontend.cpython import attributes, calls, evaluate, lowering
+from flexor.frontend.cpython import attributes, calls, context, evaluate, lowering, reflection, special
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
     Arguments,
@@ -47,6 +49,8 @@ def call(t: Translator, function: Any, arguments: Arguments, keywords: Keywords)
     owner = getattr(function, "__self__", None)
     if isinstance(owner, (dict, list, set, bytearray, collections.deque)) and isinstance(function, types.BuiltinMethodType):
         return _container_method(t, owner, function.__name__, arguments, keywords)
+    if isinstance(owner, contextvars.ContextVar) and function.__name__ in context.METHODS and not keywords:
+        return context.method(t, owner, function.__name__, arguments)
     given = [*arguments, *keywords.values()]
     of_value = evaluate.is_plain(owner) and owner is not None and (not isinstance(owner, type) or owner.__module__ == "builtins")
     if evaluate.all_plain(given) and (of_value or _is_pure_module(function)):
@@ -352,6 +356,8 @@ def _type(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
 
 
 def _len(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    if isinstance(arguments[0], InstanceValue) and (method := special.method(t, arguments[0], "__len__")) is not None:
+        return calls.call(t, method, [], {})
     return length(t, arguments[0])
 
 
@@ -414,6 +420,7 @@ BUILTINS: dict[Any, Callable[[Any, Arguments, Keywords], Any]] = {
     type: _type,
     len: _len,
     slice: _slice,
+    inspect.signature: reflection.signature,
     callable: _callable,
     globals: lambda t, arguments, keywords: Known(t.state.top.globals),
     locals: _of_frame("locals", 0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
 import inspect
 import sys
@@ -10,7 +11,7 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from flexor.frontend.cpython import attributes, builtin, evaluate, helpers, lowering
+from flexor.frontend.cpython import attributes, builtin, evaluate, helpers, lowering, modules, special
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.guards import MISSING
 from flexor.frontend.cpython.values import (
@@ -60,7 +61,13 @@ def call(t: Translator, callee: Value, arguments: Arguments, keywords: Keywords)
         return t.foreign("call", lambda f, *a, **k: f(*a, **k), [callee, *arguments], keywords, is_pure=False, clobbers=True)
     if isinstance(callee, Known):
         return _object(t, callee.object, arguments, keywords)
+    method = special.method(t, callee, "__call__")
+    if method is not None:
+        return call(t, method, arguments, keywords)
     raise NotTranslated(f"a call of a {type(callee).__name__}", t.state.top.line)
+
+
+_KEYS_OF_BUILTINS = (type, types.BuiltinFunctionType, types.FunctionType)
 
 
 def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywords) -> Value | None:
@@ -78,9 +85,9 @@ def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywor
         return _python(t, in_python, arguments, keywords)
     if _is_about_state(function):
         return _state(t, function, arguments)
-    special = builtin.BUILTINS.get(function) if isinstance(function, (type, types.BuiltinFunctionType)) else None
-    if special is not None:
-        result = special(t, arguments, keywords)
+    own = builtin.BUILTINS.get(function) if isinstance(function, _KEYS_OF_BUILTINS) else None
+    if own is not None:
+        result = own(t, arguments, keywords)
         if result is not NotImplemented:
             return result  # type: ignore[no-any-return]
     known = lowering.functions().get(id(function))
@@ -100,7 +107,7 @@ def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywor
         return _python(t, function, arguments, keywords)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(function, torch.nn.Module):
-        return _module(t, function, arguments, keywords)
+        return modules.called(t, function, arguments, keywords)
     if isinstance(function, type):
         return _construct(t, function, arguments, keywords)
     if getattr(function, "__objclass__", None) is object and function.__name__ == "__getattribute__":
@@ -136,7 +143,7 @@ def _in_order(t: Translator, arguments: Arguments) -> Value:
 # Questions about the state of the frameworks: the answer is guarded.
 _STATE = (
     "is_grad_enabled", "is_inference_mode_enabled", "is_autocast_enabled", "is_autocast_cpu_enabled", "get_default_dtype",
-    "get_default_device", "jit.is_scripting", "jit.is_tracing", "compiler.is_compiling", "compiler.is_dynamo_compiling",
+    "get_default_device", "jit.is_scripting", "jit.is_tracing", "compiler.is_compiling", "compiler.is_dynamo_compiling", "compiler.is_exporting",
     "overrides.has_torch_function", "overrides.has_torch_function_unary", "overrides.has_torch_function_variadic",
     "overrides.is_tensor_method_or_property", "_C._get_tracing_state", "_C._is_torch_function_enabled",
     "backends.mha.get_fastpath_enabled", "are_deterministic_algorithms_enabled",
@@ -215,12 +222,12 @@ def _framework(t: Translator, name: str, function: Any, arguments: Arguments, ke
 
 
 def _python(t: Translator, function: types.FunctionType, arguments: Arguments, keywords: Keywords) -> Value | None:
-    walk = _walks().get(function)
+    walk = modules.walks().get(function)
     if walk is not None and arguments and isinstance(arguments[0], Known) and not keywords and len(arguments) == 1:
         return SequenceIterator(walk(t, "", arguments[0].object))
     torch = sys.modules.get("torch")
     if torch is not None and function is torch.nn.Module.__call__ and arguments and isinstance(arguments[0], Known):
-        return _forward(t, arguments[0].object, arguments[1:], keywords)
+        return modules.forward(t, arguments[0].object, arguments[1:], keywords)
     t.guards.attribute(function, "__code__", function.__code__)
     wrapped = getattr(function, "__wrapped__", None)
     if wrapped is not None and _is_context_decorator(function):
@@ -314,78 +321,6 @@ def bind(
     return out
 
 
-# --------------------------------------------------------------------------------------------------------------- modules
-
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-
-
-def _module(t: Translator, module: Any, arguments: Arguments, keywords: Keywords) -> Value | None:
-    """A layer: its own __call__, or torch's."""
-    cls = type(module)
-    method = attributes._raw(cls, "__call__")
-    t.guards.class_attribute(cls, "__call__", method)
-    inner = getattr(module, "_flexor_original", None)
-    if inner is not None:  # a jitted module: what it stands for
-        return _module(t, inner, arguments, keywords)
-    if isinstance(method, types.FunctionType) and method is not sys.modules["torch"].nn.Module.__call__:
-        return _python(t, method, [Known(module), *arguments], keywords)
-    return _forward(t, module, arguments, keywords)
-
-
-def _forward(t: Translator, module: Any, arguments: Arguments, keywords: Keywords) -> Value | None:
-    """What torch's __call__ does: forward, where no hook stands around it."""
-    torch = sys.modules["torch"]
-    cls = type(module)
-    registry = torch.nn.modules.module
-    for holder in (
-        *(getattr(module, name) for name in _HOOKS),
-        registry._global_forward_hooks,
-        registry._global_forward_pre_hooks,
-    ):
-        t.guards.length(holder, len(holder))
-        if holder:
-            raise NotTranslated("a module with hooks", t.state.top.line)
-    place = vars(module)
-    if "forward" in place:
-        return call(t, t.known(place["forward"]), arguments, keywords)
-    t.guards.absent(place, "forward")
-    forward = attributes._raw(cls, "forward")
-    t.guards.class_attribute(cls, "forward", forward)
-    return call(t, Known(forward), [Known(module), *arguments], keywords)
-
-
-def _named_children(t: Translator, prefix: str, module: Any) -> list[Value]:
-    return [TupleValue([Known(name), child]) for name, child in attributes.items(t, module._modules).items()]
-
-
-def _named_modules(t: Translator, prefix: str, module: Any) -> list[Value]:
-    out: list[Value] = [TupleValue([Known(prefix), Known(module)])]
-    for name, child in attributes.items(t, module._modules).items():
-        if isinstance(child, Known) and child.object is not None:
-            out += _named_modules(t, f"{prefix}.{name}" if prefix else name, child.object)
-    seen: set[int] = set()
-    return [v for v in out if id(v.items[1].object) not in seen and not seen.add(id(v.items[1].object))]  # type: ignore[attr-defined, func-returns-value]
-
-
-def _second(walk: Callable[[Translator, str, Any], list[Value]]) -> Callable[[Translator, str, Any], list[Value]]:
-    return lambda t, prefix, module: [pair.items[1] for pair in walk(t, prefix, module)]  # type: ignore[attr-defined]
-
-
-@functools.cache
-def _walks() -> dict[Any, Callable[[Translator, str, Any], list[Value]]]:
-    """Methods of torch modules that list what is below them."""
-    torch = sys.modules.get("torch")
-    if torch is None:
-        return {}
-    cls = torch.nn.Module
-    return {
-        cls.named_children: _named_children,
-        cls.children: _second(_named_children),
-        cls.named_modules: _named_modules,
-        cls.modules: _second(_named_modules),
-    }
-
-
 # ---------------------------------------------------------------------------------------------------------- constructors
 
 _CONTEXTS = ("no_grad", "inference_mode", "enable_grad", "set_grad_enabled")
@@ -399,6 +334,9 @@ def _construct(t: Translator, cls: type, arguments: Arguments, keywords: Keyword
         return t.foreign(cls.__name__, cls, arguments, keywords)  # made anew whenever it is raised
     if cls in _VALUES and not keywords and is_known(arguments):
         return evaluate.fold(t, cls.__name__, cls, [Known(whole(a)) for a in arguments])
+    if issubclass(cls, enum.Enum) and len(cls) and len(arguments) == 1 and not keywords and evaluate.all_plain(arguments):
+        if cls._missing_.__func__ is enum.Enum._missing_.__func__:  # type: ignore[attr-defined]
+            return evaluate.fold(t, cls.__name__, cls, arguments)  # the member of a value
     if hasattr(cls, "_fields") and issubclass(cls, tuple):
         return _named_tuple(t, cls, arguments, keywords)
     if dataclasses.is_dataclass(cls) and not _is_output(cls) and isinstance(cls.__init__, types.FunctionType):

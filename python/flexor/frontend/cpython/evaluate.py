@@ -218,10 +218,26 @@ def compare(t: Translator, op: str, a: Value, b: Value) -> Value:
             return _equal_sequences(t, op, first, second)
         if any(isinstance(v, Known) and (v.object is None or isinstance(v.object, str)) for v in (a, b)) and any(is_number(v) for v in (a, b)):
             return Known(op == "!=")
-        if isinstance(a, Known) and isinstance(b, Known) and all(getattr(type(v.object), "__eq__") is object.__eq__ for v in (a, b)):
-            return Known((a.object is b.object) == (op == "=="))
+        if isinstance(a, Known) and isinstance(b, Known) and all(_has_plain_equality(t, v.object) for v in (a, b)):
+            return Known((a.object == b.object) == (op == "=="))
     is_users = _is_users(a) or _is_users(b)
     return t.foreign(op, function, [a, b], is_pure=not is_users, clobbers=is_users)
+
+
+_EQUALITIES = tuple(cls.__eq__ for cls in (object, str, bytes, int, float))
+
+
+def _has_plain_equality(t: Translator, obj: Any) -> bool:
+    """Whether an object is compared by identity, or as the text or number that it is (members of enumerations)."""
+    cls = type(obj)
+    if not any(cls.__eq__ is own for own in _EQUALITIES) or not any(cls.__ne__ is own for own in _INEQUALITIES):
+        return False
+    for name in ("__eq__", "__ne__"):
+        t.guards.class_attribute(cls, name, attributes._raw(cls, name))
+    return True
+
+
+_INEQUALITIES = tuple(cls.__ne__ for cls in (object, str, bytes, int, float))
 
 
 def _equal_sequences(t: Translator, op: str, first: list[Value], second: list[Value]) -> Value:

@@ -8,6 +8,7 @@ by identity.
 
 from __future__ import annotations
 
+import contextvars
 import types
 from collections.abc import Callable
 from typing import Any
@@ -90,6 +91,10 @@ class Guards:
         """The content of a closure's cell."""
         self._add("cell", holder, None, expected)
 
+    def context(self, variable: contextvars.ContextVar[Any], default: Any, expected: Any) -> None:
+        """variable.get(default) is expected."""
+        self._add("context", variable, default, expected)
+
     def call(self, function: Callable[[], Any], expected: Any) -> None:
         """function() gives expected."""
         self._add("call", function, None, expected)
@@ -112,7 +117,10 @@ class Guards:
             if kind == "class":
                 names[at] = holder.__dict__
             if kind in ("item", "class"):
-                found = f"{at}.get({key!r}, missing)" if isinstance(key, str) else f"{at}.get(k{number}, missing)"
+                wanted = f"{key!r}" if isinstance(key, str) else f"k{number}"
+                # A subclass of dict may have a get of its own.
+                is_plain = kind == "class" or type(holder) is dict or not isinstance(holder, dict)
+                found = f"{at}.get({wanted}, missing)" if is_plain else f"dict.get({at}, {wanted}, missing)"
                 names[f"k{number}"] = key
             elif kind == "attribute":
                 found = f"getattr({at}, {key!r}, missing)"
@@ -130,6 +138,9 @@ class Guards:
             elif kind == "type":
                 lines.append(f"{at}.__class__ is {value}")
                 continue
+            elif kind == "context":
+                names[f"k{number}"] = key
+                found = f"{at}.get(k{number})"
             elif kind == "keys":
                 found = f"tuple({at})"
             else:

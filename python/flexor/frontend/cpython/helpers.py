@@ -117,6 +117,69 @@ def _first(what: str, reverse: bool) -> Callable[..., Any]:
     return choose
 
 
+def contains(container: Any, item: Any) -> bool:
+    """`item in container`, of a class with a __contains__."""
+    return True if container.__contains__(item) else False
+
+
+def lacks(container: Any, item: Any) -> bool:
+    """`item not in container`."""
+    return False if container.__contains__(item) else True
+
+
+def _is_true(value: Any) -> bool:
+    return value.__bool__()  # type: ignore[no-any-return]
+
+
+def _is_false(value: Any) -> bool:
+    return not value.__bool__()
+
+
+def _is_filled(value: Any) -> bool:
+    return value.__len__() != 0  # type: ignore[no-any-return]
+
+
+def _is_empty(value: Any) -> bool:
+    return value.__len__() == 0  # type: ignore[no-any-return]
+
+
+# What bool(value) asks, and `not value`: (by which method, whether it is negated).
+TRUTHS: dict[tuple[str, bool], Callable[[Any], bool]] = {
+    ("bool", False): _is_true,
+    ("bool", True): _is_false,
+    ("length", False): _is_filled,
+    ("length", True): _is_empty,
+}
+
+
+def with_hooks(
+    module: Any,
+    forward: Callable[..., Any],
+    before: list[tuple[Callable[..., Any], bool]],
+    after: list[tuple[Callable[..., Any], bool]],
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> Any:
+    """A call of a torch module between its hooks, each with whether it takes keywords."""
+    for hook, takes_keywords in before:
+        if takes_keywords:
+            given = hook(module, arguments, keywords)
+            if given is not None:
+                if not (isinstance(given, tuple) and len(given) == 2):
+                    raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {given}.")
+                arguments, keywords = given
+        else:
+            given = hook(module, arguments)
+            if given is not None:
+                arguments = given if isinstance(given, tuple) else (given,)
+    result = forward(*arguments, **keywords)
+    for hook, takes_keywords in after:
+        changed = hook(module, arguments, keywords, result) if takes_keywords else hook(module, arguments, result)
+        if changed is not None:
+            result = changed
+    return result
+
+
 # Builtins that call a function that they are handed: followed where that is a function of Python.
 WITH_FUNCTION: dict[Any, Callable[..., Any]] = {
     map: _map,

@@ -6,7 +6,7 @@ import operator
 import types
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
-from flexor.frontend.cpython import attributes, calls, evaluate, lowering
+from flexor.frontend.cpython import attributes, calls, evaluate, lowering, special
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
     ArgumentDict,
@@ -49,6 +49,9 @@ def get(t: Translator, container: Value, index: Value) -> Value | None:
         return _raising(t, whole(DictValue({})), index)
     if isinstance(container, Known):
         return _of_object(t, container.object, index)
+    method = special.method(t, container, "__getitem__")
+    if method is not None:
+        return calls.call(t, method, [index], {})
     raise NotTranslated(f"an item of a {type(container).__name__}", t.state.top.line)
 
 

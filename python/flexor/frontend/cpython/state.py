@@ -13,7 +13,7 @@ from flexor.frontend.cpython.values import Value, clone
 class Frame:
     """One call that is being followed."""
 
-    __slots__ = ("code", "forks", "globals", "is_generator", "locals", "on_return", "pc", "stack", "steps")
+    __slots__ = ("code", "forks", "globals", "is_caught", "is_generator", "locals", "on_return", "pc", "stack", "steps")
 
     def __init__(self, code: types.CodeType, globals_: dict[str, Any], forks: int) -> None:
         self.code, self.globals, self.forks = code, globals_, forks
@@ -22,6 +22,7 @@ class Frame:
         self.stack: list[Value] = []
         self.pc = 0
         self.is_generator = False
+        self.is_caught = False  # a caller looks at the exceptions of the call
         self.on_return: Value | None = None  # what the caller gets instead of the result (a constructor's instance)
 
     def pop(self, count: int) -> list[Value]:
@@ -40,11 +41,12 @@ class Frame:
 class State:
     """The calls that are open, outermost first, and how many branches of the run lie behind."""
 
-    __slots__ = ("forks", "frames", "is_clobbered", "written")
+    __slots__ = ("forks", "frames", "is_clobbered", "pending", "written")
 
     def __init__(self, frames: list[Frame], forks: int) -> None:
         self.frames, self.forks = frames, forks
-        self.written: dict[tuple[int, Any], Value] = {}
+        self.written: dict[tuple[Any, Any], Value] = {}
+        self.pending: dict[tuple[Any, Any], None] = {}  # those of `written` that are still to be done, in order
         self.is_clobbered = False  # behind a call that may change what is known of Python's objects
 
     @property
@@ -81,10 +83,11 @@ class State:
             new.locals = {name: clone(value, memo) for name, value in frame.locals.items() if name in live}
             new.stack = [clone(value, memo) for value in frame.stack]
             new.pc = frame.pc
-            new.is_generator = frame.is_generator
+            new.is_generator, new.is_caught = frame.is_generator, frame.is_caught
             new.on_return = clone(frame.on_return, memo)
             frames.append(new)
         copy = State(frames, self.forks)
         copy.is_clobbered = self.is_clobbered
+        copy.pending = dict(self.pending)
         copy.written = {key: clone(value, memo) for key, value in self.written.items()}
         return copy

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from flexor.frontend.cpython import attributes, builtin, calls, evaluate, indexing
+from flexor.frontend.cpython import attributes, builtin, calls, evaluate, indexing, special
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.operations import Operation
 from flexor.frontend.cpython.values import (
@@ -238,6 +238,8 @@ def _(t: Translator, inverted: Any) -> None:
 @step(O.CONTAINS)
 def _(t: Translator, inverted: Any) -> None:
     item, container = t.state.top.pop(2)
+    if special.ask_contains(t, item, container, bool(inverted)):
+        return
     result = evaluate.contains(t, item, container)
     if inverted:
         result = Known(not result.object) if isinstance(result, Known) else t.writer.scalar("not", evaluate.to_bool(t, result))
@@ -273,7 +275,11 @@ def _(t: Translator, _arg: Any) -> None:
 
 @step(O.NOT)
 def _(t: Translator, _arg: Any) -> None:
-    value = evaluate.to_bool(t, t.state.top.stack.pop())
+    value = t.state.top.stack.pop()
+    if special.has_own_truth(t, value):
+        special.ask_truth(t, value, negated=True)
+        return
+    value = evaluate.to_bool(t, value)
     push(t, Known(not value.object) if isinstance(value, Known) else t.writer.scalar("not", value))
 
 

@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from flexor.errors import FlexorError
-from flexor.frontend.cpython import attributes, calls, evaluate, foreign, results, steps
+from flexor.frontend.cpython import attributes, calls, effects, evaluate, foreign, results, special, steps
 from flexor.frontend.cpython.decode import NotTranslated, Restart, Step
 from flexor.frontend.cpython.flow import flow
 from flexor.frontend.cpython.guards import Guards
@@ -36,6 +36,7 @@ from flexor.frontend.cpython.values import (
     Known,
     ListValue,
     RunList,
+    TupleValue,
     Value,
 )
 from flexor.frontend.cpython.writer import NotKnown, NotWritten, Writer
@@ -60,6 +61,7 @@ class Knowledge:
     foreign: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)  # sites whose op the Builder refuses
     fixed: set[str] = dataclasses.field(default_factory=set)  # arguments whose value has to be known
     unrolls: bool = False  # loops over long ranges are written out
+    defers: bool = True  # writes are done when the program ends
     live: set[tuple[int, Any]] = dataclasses.field(default_factory=set)  # attributes that the function writes
     elements: dict[Any, tuple[str, str | None, int]] = dataclasses.field(default_factory=dict)  # of lists that loops fill
     results: dict[tuple[Any, ...], tuple[str, int]] = dataclasses.field(default_factory=dict)  # tensors that sites gave
@@ -84,6 +86,7 @@ class Exit:
     label: Any
     template: Any
     values: list[Dynamic]
+    places: tuple[effects.Place, ...]  # what is written then: the template is a tuple of the result and of what goes there
 
 
 class Translator:
@@ -103,6 +106,8 @@ class Translator:
         self.observed: dict[Any, tuple[str, int] | None] = {}  # what foreign calls have given so far
         self._symbols: set[str] = set()
         self.has_effects = False
+        self.defers = False  # something is written when the program ends
+        self.puts: dict[effects.Place, tuple[str, Callable[[Any], None]]] = {}  # what writes a place, with its name
         self.catches: int | None = None  # a line whose exceptions the function looks at: Python has to begin such a call anew
         self.clobbers = False  # calls of the run may change objects of Python's that are read later
         self.has_rolled = False
@@ -115,6 +120,7 @@ class Translator:
         self._heads: dict[Any, list[tuple[int, dict[Any, Any], dict[Any, Value]]]] = {}
         self._todo: list[Block] = []
         self._steps = 0
+        self._in_try = False
         self._dead: Any = None
         self.state: State = State([], 0)
 
@@ -138,6 +144,7 @@ class Translator:
                 pass
         if self.catches is not None and (self.has_effects or self.lowering.has_writes):
             raise NotTranslated("an exception that the function catches, beside effects", self.catches)
+        effects.check_order(self)
         self._write_exits()
 
     def _follow(self, entering: bool) -> None:
@@ -148,13 +155,25 @@ class Translator:
                 self.go_to(state)
             entering = False
             step = frame.steps[frame.pc]
-            if frame.pc in flow(frame.code).caught:
-                self.catches = step.line
             self._steps += 1
             if self._steps > MOST_STEPS:
                 raise NotTranslated(f"more than {MOST_STEPS} steps: a loop that is known at translation runs too often", step.line)
             self.writer.builder.set_location(frame.code.co_filename, step.line)
+            if frame.is_caught or frame.pc in flow(frame.code).caught:
+                self._step_in_try(step)
+            else:
+                self._step(step)
+
+    def _step_in_try(self, step: Step) -> None:
+        """A step whose exceptions the function looks at: that matters where it leaves something to the run."""
+        before = self.writer.count
+        self._in_try = True
+        try:
             self._step(step)
+        finally:
+            self._in_try = False
+            if self.writer.count > before:
+                self.catches = step.line
 
     def _step(self, step: Step) -> None:
         frame = self.state.top
@@ -196,7 +215,7 @@ class Translator:
         places = state.places()
         description = Description()
         keys = {place: description.of(value) for place, value in places.items()}
-        key = (chain, state.is_clobbered, tuple(keys.items()))
+        key = (chain, state.is_clobbered, tuple(state.pending), tuple(keys.items()))
         label = self._blocks.get(key)
         if label is None:
             if state.top.pc in flow(state.top.code).heads:
@@ -250,6 +269,9 @@ class Translator:
         frame = self.state.top
         value = frame.stack.pop()
         following = frame.pc + 1
+        if operation in _CONDITIONS and special.has_own_truth(self, value):
+            special.ask_truth(self, value)  # the branch follows again, on the answer
+            return
         if operation in _CONDITIONS:
             known, condition = evaluate.truth(self, value)
             if condition is None:
@@ -270,11 +292,11 @@ class Translator:
         state = self.state
         state.forks += 1
         state.top.pc = otherwise
-        negative = state.copy({})
+        negative = state.copy(_decided(condition, False))
         if leave:
             del negative.top.stack[-leave:]
         state.top.pc = then
-        positive = state.copy({})
+        positive = state.copy(_decided(condition, True))
         slots: dict[int, Dynamic] = {}
         for way in (positive, negative):
             description = Description()
@@ -314,7 +336,7 @@ class Translator:
     def _resume(self, generator: GeneratorValue) -> None:
         frame = Frame(generator.code, generator.globals, self.state.forks)
         frame.locals, frame.stack, frame.pc = dict(generator.locals), list(generator.stack), generator.pc
-        frame.is_generator = True
+        frame.is_generator, frame.is_caught = True, self._in_try
         self.state.frames.append(frame)
 
     def _yield(self) -> None:
@@ -339,6 +361,7 @@ class Translator:
         if len(self.state.frames) >= most:
             raise NotTranslated(f"calls nested deeper than {most}", self.state.top.line)
         frame = Frame(code, globals_, self.state.forks)
+        frame.is_caught = self._in_try
         frame.locals = locals_
         frame.on_return = on_return
         self.state.frames.append(frame)
@@ -363,11 +386,13 @@ class Translator:
             self.go_to(self.state)
 
     def _leave(self, value: Value) -> NoReturn:
-        template, values = results.template(value)
-        key = (template, tuple((v.kind, v.dtype, v.rank) for v in values))
+        writes = effects.leaving(self)
+        template, values = results.template(TupleValue([value, *(written for _, written in writes)]) if writes else value)
+        places = tuple(place for place, _ in writes)
+        key = (template, tuple((v.kind, v.dtype, v.rank) for v in values), places)
         found = self.exits.get(key)
         if found is None:
-            found = self.exits[key] = Exit(self.writer.function.label(), template, values)
+            found = self.exits[key] = Exit(self.writer.function.label(), template, values, places)
         self.writer.hand_over(values)
         self.writer.function.jump(found.label)
         raise Ended
@@ -452,6 +477,8 @@ class Translator:
         change objects that the function reads later."""
         learns = learns or is_pure
         is_pure = is_pure and "out" not in (keywords or {})  # written by functions of the frameworks
+        if self.state.pending:
+            effects.flush_before(self, (*arguments, *(keywords or {}).values()), clobbers)
         written = foreign.write(self, what, function, arguments, keywords or {}, result, is_pure, learns, clobbers)
         if clobbers:
             self.clobbers = self.state.is_clobbered = True
@@ -500,6 +527,11 @@ class Translator:
         if self.state.is_clobbered:
             self.later_inputs.add(self._number_of[id(found)])
         return found
+
+
+def _decided(condition: Value, outcome: bool) -> dict[int, Value]:
+    """What a condition is on its two ways, wherever else it stands."""
+    return {id(condition): Known(outcome)} if isinstance(condition, Dynamic) and condition.kind == "bool" else {}
 
 
 def _are_alike(a: Value, b: Value | None) -> bool:

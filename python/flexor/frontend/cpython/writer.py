@@ -47,6 +47,7 @@ class Writer:
         self.function = _flexor.begin_function(self.builder, "main")
         self.inputs: list[Dynamic] = []
         self.hooks: dict[str, Callable[..., Any]] = {}
+        self.count = 0  # of instructions that compute or call
         self._variables: list[Any] = []
         self._like = {kind: self.function.constant(value) for kind, value in _EXAMPLES.items()}
 
@@ -114,6 +115,7 @@ class Writer:
                 if item.kind != "int" and item.kind != wanted:
                     raise NotKnown(item)
         try:
+            self.count += 1
             results = self.function.ops(name, [self.raw(v) for v in operands], {k: v for k, v in given.items() if v is not None})
         except FlexorError:
             if of_run:
@@ -127,6 +129,7 @@ class Writer:
 
     def scalar(self, name: str, *operands: Value) -> Dynamic:
         """Python arithmetic on numbers."""
+        self.count += 1
         made = self.wrap(self.function.scalar(name, [self.raw(v) for v in operands]))
         return made if made.kind != "tensor" else Dynamic("number", made.native)
 
@@ -148,12 +151,14 @@ class Writer:
 
     def element(self, content: Dynamic, index: Value, element: tuple[str, str | None, int]) -> Dynamic:
         """An element of a list whose elements are alike."""
+        self.count += 1
         kind, dtype, rank = element
         native = self.function.get(content.native, self.raw(index), promise_text(kind, dtype, rank))
         return Dynamic(kind, native, None, dtype, rank)
 
     def set_element(self, content: Dynamic, index: Value, item: Value) -> Dynamic:
         """The list with an element replaced."""
+        self.count += 1
         return Dynamic("list", self.function.set(content.native, self.raw(index), self._handle(item)), None, content.dtype)
 
     def length(self, content: Dynamic) -> Dynamic:
@@ -162,6 +167,7 @@ class Writer:
 
     def item(self, tensor: Dynamic) -> Dynamic:
         """The element of a one-element tensor."""
+        self.count += 1
         made = self.wrap(self.function.item(tensor.native))
         if made.kind == "tensor":  # of a tensor whose dtype only the run knows
             raise NotWritten("the item of a tensor of unknown dtype")
@@ -189,6 +195,7 @@ class Writer:
         self, hook: str, function: Callable[..., Any], operands: Sequence[Dynamic], result: str, promise: tuple[str, int] | None
     ) -> Value:
         """Calls `function` of Python in the run. `result`: "none", or a kind; `promise`: dtype and rank of the tensor it gives."""
+        self.count += 1
         self.hooks[hook] = function
         text = promise_text(result, None, -1) if promise is None else promise_text("tensor", *promise)
         native = self.function.call_foreign(hook, [v.native for v in operands], text)

@@ -1,0 +1,72 @@
+"""What a function writes to objects that outlive it: attributes, globals, cells, context variables.
+
+A write is done when the program ends, in order with the others, so that the program itself has no effect: a call that raises in
+the middle can be begun anew by Python. Calls that may look at what has been written force what is pending to be done before them;
+so does a program that has effects of other kinds, whose writes are done in place (`Knowledge.defers`).
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from flexor.frontend.cpython import evaluate
+from flexor.frontend.cpython.decode import NotTranslated, Restart
+from flexor.frontend.cpython.values import Known, Value
+
+if TYPE_CHECKING:
+    from flexor.frontend.cpython.translate import Translator
+
+Place = tuple[Any, Any]  # (id of a holder or number of an argument's object, what of it)
+
+
+def write(t: Translator, place: Place, what: str, put: Callable[[Any], Any], value: Value, waits: bool = False) -> None:
+    """Writes `value` by `put`, at the end of the program or now (never now if it `waits`). Later reads of the place find it in
+    State.written."""
+    if t.knowledge.defers or waits:
+        t.puts[place] = what, put
+        t.state.pending.pop(place, None)  # the last write counts, in its own order
+        t.state.pending[place] = None
+    else:
+        t.foreign(what, put, [value], result="none", is_pure=False)
+    t.state.written[place] = value
+
+
+def forget(t: Translator, place: Place) -> None:
+    """A place holds again what it held when the program began."""
+    t.state.pending.pop(place, None)
+    t.state.written.pop(place, None)
+
+
+def flush_before(t: Translator, arguments: Iterable[Value], clobbers: bool) -> None:
+    """Does what is pending, if a call may look at it: one of somebody else's code, or one that is handed an object."""
+    if clobbers or any(isinstance(value, Known) and _may_be_read(value.object) for value in arguments):
+        _flush(t)
+
+
+def _may_be_read(obj: Any) -> bool:
+    return not evaluate.is_plain(obj) and not isinstance(obj, (types.FunctionType, types.BuiltinFunctionType, types.ModuleType))
+
+
+def _flush(t: Translator) -> None:
+    pending, t.state.pending = t.state.pending, {}
+    for place in pending:
+        what, put = t.puts[place]
+        t.foreign(what, put, [t.state.written[place]], result="none", is_pure=False)
+
+
+def leaving(t: Translator) -> list[tuple[Place, Value]]:
+    """What is to be written when the program ends here."""
+    pending = t.state.pending
+    t.defers = t.defers or bool(pending)
+    return [(place, t.state.written[place]) for place in pending]
+
+
+def check_order(t: Translator) -> None:
+    """Begins anew with writes in place, where an exception behind another effect would lose those that are pending."""
+    if t.defers and (t.has_effects or t.lowering.has_writes):
+        if not t.knowledge.defers:
+            raise NotTranslated("a context variable that stays set, beside other effects")
+        t.knowledge.defers = False
+        raise Restart
