@@ -192,6 +192,9 @@ public:
     Var append(const Var& list, const Operand& element, Where where = Where::current());
     // `promise`: the type of an element that is not known from the list, in text form.
     Var get(const Var& list, const Operand& index, std::string_view promise = "any", Where where = Where::current());
+    // States the type, in text form, of a value that nothing is known of: the result of an op on a list whose length only
+    // the run knows. A value whose type is known keeps it.
+    void promise(const Var& value, std::string_view type, Where where = Where::current());
     Var set(const Var& list, const Operand& index, const Operand& element, Where where = Where::current());
     Var length(const Var& list, Where where = Where::current());
     std::vector<Var> unpack(const Var& list, int count, Where where = Where::current());

@@ -315,6 +315,11 @@ void bind_builder(nb::module_& m) {
                 return checked(*f.builder, f.function.get(list, operand(i, Place("get", "index")), promise));
             },
             nb::arg("list"), nb::arg("index").none(), nb::arg("promise") = "any")
+        .def("promise",
+             [](NativeFunction& f, const Var& value, const std::string& type) {
+                 f.function.promise(value, type);
+                 checked(*f.builder, 0);
+             })
         .def(
             "set",
             [](NativeFunction& f, const Var& list, nb::handle i, nb::handle v) {

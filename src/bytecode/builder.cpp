@@ -369,6 +369,13 @@ Var FunctionBuilder::get(const Var& list, const Operand& index, std::string_view
     return scribe.var(scribe.simple(Opcode::kListGet, {base, at}, std::move(type)));
 }
 
+void FunctionBuilder::promise(const Var& value, std::string_view type, Where where) {
+    Scribe scribe(state_, where);
+    const ValueId id = scribe.value(value);
+    StaticType stated = bytecode::static_type(scribe.parsed_type(type, Scribe::NewSizes::kOfTheRun, "promise"));
+    if (scribe.type(id).kind == Kind::kUnknown) scribe.promise(id, std::move(stated));
+}
+
 Var FunctionBuilder::set(const Var& list, const Operand& index, const Operand& element, Where where) {
     Scribe scribe(state_, where);
     const ValueId base = scribe.value(list);

@@ -62,6 +62,7 @@ public:
 
     Var var(ValueId id) const { return BuilderAccess::var(function_, id); }
     const StaticType& type(ValueId id) const { return function_->values[id].type; }
+    void promise(ValueId id, StaticType type) { function_->values[id].type = std::move(type); }
     ValueId add_value(StaticType type, std::optional<Leaf> leaf = std::nullopt);
     ValueId constant(Constant constant);
     // A value of this function, in scope; refuses others and gives none in their place.

@@ -5,9 +5,9 @@
 //  X1  The frame starts with the call frame of the signature; further slots are written by frame programs, block moves
 //      and read steps, each before its use.
 //  X2  A buffer slot holds a base address. Arguments and weights are set at entry; arena buffers at block entry; others
-//      by kAllocate and block moves.
-//  X3  Arena memory lives for one run of its block: a value that leaves the block (terminator values, jump arguments)
-//      is never in the arena.
+//      by kAllocate, by elements of lists and by block moves.
+//  X3  Arena memory lives for one run of its block: a value that leaves the block (terminator values, jump arguments,
+//      elements of lists) is never in the arena.
 //  X4  Steps run in order. A step that fails leaves every earlier effect visible and later ones undone, as eager does.
 #include <cstdint>
 #include <memory>
@@ -24,6 +24,7 @@ namespace flexor::executable {
 
 using Slot = std::uint32_t;        // index into the int64 frame
 using BufferSlot = std::uint32_t;  // index into the void* table
+using ListSlot = std::uint32_t;    // index into the table of lists
 inline constexpr Slot kNoSlot = ~Slot{0};
 
 // dst = a op b, overflow-checked. kMove copies a; kConst loads immediate.
@@ -100,6 +101,29 @@ struct Launch {
     std::uint32_t fault = 0;          // index into failures + 1; 0: cannot fault
 };
 
+// A step on lists of the run. A list is a value: appending leaves the list that is appended to as it was.
+struct ListStep {
+    enum class Kind : std::uint8_t {
+        kBuild,   // lists[result] = the elements, of dtype `dtype` and rank `rank`
+        kAppend,  // lists[result] = lists[list] with elements[0] at its end
+        kGet,     // buffer `buffer` = the first element of tensor number `at` of lists[list]
+        kSize,    // frame[slot] = size of tensor `at` along `axis`; 0 where there is none
+        kStride,  // likewise
+        kTotal,   // frame[slot] = the sum of the sizes along `axis`
+        kAlike,   // frame[slot] = 1 if all tensors have the same sizes but for `axis`, else 0
+        kJoin,    // `joined` = the tensors one after the other along `axis`, or along a new one
+    } kind;
+    ListSlot list = 0, result = 0;
+    DType dtype = DType::kF32;
+    std::uint32_t rank = 0;
+    std::vector<TensorRef> elements;
+    BufferSlot buffer = 0;
+    Slot at = kNoSlot, slot = kNoSlot;
+    std::uint32_t axis = 0;
+    bool new_axis = false;
+    TensorRef joined;
+};
+
 struct Step {
     enum class Kind : std::uint8_t {
         kLaunch,     // launches[index]
@@ -110,6 +134,7 @@ struct Step {
         kReadInt,    // frame[slot] = integer element of dtype at buffer + offset slot
         kReadFloat,  // frame[slot] = bits of double
         kRelease,    // buffer is no longer needed (pool memory goes back)
+        kList,       // lists[index]
     } kind;
     std::uint32_t index = 0;
     BufferSlot buffer = 0;
@@ -133,7 +158,8 @@ struct OutValue {
         kList,
         kFunction,
         kArgument,
-        kOpaque
+        kOpaque,
+        kRunList
     } kind = Kind::kUnset;
     TensorRef tensor;     // kTensor: a view of `buffer`
     Slot slot = kNoSlot;  // kInt, kBool, kFloat: frame slot (float: bits)
@@ -141,6 +167,7 @@ struct OutValue {
     // kOpaque: Signature::values[argument], handed back untouched. A kTensor on an argument's buffer is a view of the
     // argument.
     std::uint32_t argument = 0;
+    ListSlot list = 0;  // kRunList
     std::string text;
     std::vector<OutValue> elements;
 };
@@ -151,11 +178,15 @@ struct Move {
 struct SlotMove {
     Slot from, to;
 };
+struct ListMove {
+    ListSlot from, to;
+};
 // Moves happen in parallel (all sources are read first).
 struct Jump {
     std::uint32_t block = 0;
     std::vector<Move> buffers;
     std::vector<SlotMove> slots;
+    std::vector<ListMove> lists;
 };
 
 struct Exit {
@@ -221,6 +252,7 @@ struct Executable {
 
     std::uint32_t frame_slots = 0;  // total
     std::uint32_t buffer_slots = 0;
+    std::uint32_t list_slots = 0;
     FrameProgram guard_frame;              // slots that guards read, from the call frame
     std::vector<Check> guards;             // the symbolic rung; empty: always true
     std::vector<std::string> guard_texts;  // one per guard
@@ -231,6 +263,7 @@ struct Executable {
     std::vector<Launch> launches;
     std::vector<FrameProgram> frames;
     std::vector<Check> checks;
+    std::vector<ListStep> lists;
     std::vector<Failure> failures;
     std::vector<Block> blocks;
     std::vector<Exit> exits;

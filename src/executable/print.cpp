@@ -8,6 +8,7 @@ namespace {
 
 std::string slot_text(Slot slot) { return slot == kNoSlot ? "-" : "s" + std::to_string(slot); }
 std::string buffer_text(BufferSlot buffer) { return "b" + std::to_string(buffer); }
+std::string list_text(ListSlot list) { return "l" + std::to_string(list); }
 
 std::string inst_text(const FrameInst& inst) {
     const std::string a = slot_text(inst.a);
@@ -68,6 +69,7 @@ std::string value_text(const OutValue& value) {
         case OutValue::Kind::kFunction: return "function " + value.text;
         case OutValue::Kind::kArgument: return "argument tensor " + std::to_string(value.argument);
         case OutValue::Kind::kOpaque: return "live value " + std::to_string(value.argument);
+        case OutValue::Kind::kRunList: return list_text(value.list);
     }
     return "?";
 }
@@ -76,9 +78,31 @@ std::string jump_text(const Jump& jump) {
     std::string out = "block " + std::to_string(jump.block);
     std::vector<std::string> moves;
     for (const Move& move : jump.buffers) moves.push_back(buffer_text(move.to) + " = " + buffer_text(move.from));
+    for (const ListMove& move : jump.lists) moves.push_back(list_text(move.to) + " = " + list_text(move.from));
     for (const SlotMove& move : jump.slots) moves.push_back(slot_text(move.to) + " = " + slot_text(move.from));
     if (!moves.empty()) out += " (" + support::join(moves, ", ") + ")";
     return out;
+}
+
+std::string list_step_text(const ListStep& step) {
+    using Kind = ListStep::Kind;
+    const std::string list = list_text(step.list);
+    const std::string at = list + "[" + slot_text(step.at) + "]";
+    const std::string axis = " axis " + std::to_string(step.axis);
+    const std::string elements = support::join(step.elements, ", ", tensor_text);
+    switch (step.kind) {
+        case Kind::kBuild: return "list     " + list_text(step.result) + " = [" + elements + "]";
+        case Kind::kAppend: return "list     " + list_text(step.result) + " = " + list + " + [" + elements + "]";
+        case Kind::kGet: return "element  " + buffer_text(step.buffer) + " = " + at;
+        case Kind::kSize: return "query    " + slot_text(step.slot) + " = size of " + at + axis;
+        case Kind::kStride: return "query    " + slot_text(step.slot) + " = stride of " + at + axis;
+        case Kind::kTotal: return "query    " + slot_text(step.slot) + " = total of " + list + axis;
+        case Kind::kAlike: return "query    " + slot_text(step.slot) + " = alike but for" + axis + ", " + list;
+        case Kind::kJoin:
+            return std::string(step.new_axis ? "stack    " : "join     ") + tensor_text(step.joined) + " = " + list +
+                   axis;
+    }
+    return "?";
 }
 
 std::string step_text(const Executable& executable, const Step& step) {
@@ -111,6 +135,7 @@ std::string step_text(const Executable& executable, const Step& step) {
             return "read_float " + slot_text(step.slot) + " = " + std::string(dtype_name(step.dtype)) + " " +
                    buffer_text(step.buffer) + (step.offset == kNoSlot ? "" : " + " + slot_text(step.offset));
         case Step::Kind::kRelease: return "release  " + buffer_text(step.buffer);
+        case Step::Kind::kList: return list_step_text(executable.lists[step.index]);
     }
     return "?";
 }

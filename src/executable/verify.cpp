@@ -15,15 +15,17 @@ namespace {
 struct Defined {
     std::vector<bool> slots;
     std::vector<bool> buffers;
+    std::vector<bool> lists;
 
     // Keeps what both know; true if something was lost.
     bool meet(const Defined& other) {
         bool changed = false;
-        for (std::size_t i = 0; i < slots.size(); ++i) {
-            if (slots[i] && !other.slots[i]) slots[i] = false, changed = true;
-        }
-        for (std::size_t i = 0; i < buffers.size(); ++i) {
-            if (buffers[i] && !other.buffers[i]) buffers[i] = false, changed = true;
+        for (auto member : {&Defined::slots, &Defined::buffers, &Defined::lists}) {
+            std::vector<bool>& mine = this->*member;
+            const std::vector<bool>& others = other.*member;
+            for (std::size_t i = 0; i < mine.size(); ++i) {
+                if (mine[i] && !others[i]) mine[i] = false, changed = true;
+            }
         }
         return changed;
     }
@@ -46,7 +48,8 @@ public:
             if (source.kind == BufferSource::Kind::kPackedWeight && source.index >= e.packed.size())
                 return bad("a buffer names packed weight " + std::to_string(source.index));
         }
-        Defined entry{std::vector<bool>(e.frame_slots), std::vector<bool>(e.buffer_slots)};
+        Defined entry{std::vector<bool>(e.frame_slots), std::vector<bool>(e.buffer_slots),
+                      std::vector<bool>(e.list_slots)};
         for (std::uint32_t i = 0; i < call_slots; ++i) entry.slots[i] = true;
         for (std::uint32_t i = 0; i < e.buffer_slots; ++i)
             entry.buffers[i] = e.sources[i].kind != BufferSource::Kind::kNone;
@@ -69,6 +72,7 @@ public:
                 Defined after = state;
                 for (const Move& move : jump.buffers) after.buffers[move.to] = true;
                 for (const SlotMove& move : jump.slots) after.slots[move.to] = true;
+                for (const ListMove& move : jump.lists) after.lists[move.to] = true;
                 if (!at[jump.block]) {
                     at[jump.block] = after;
                     queue.push_back(jump.block);
@@ -105,6 +109,49 @@ private:
     Expected<void> read_buffer(BufferSlot buffer, const Defined& state) const {
         if (buffer >= state.buffers.size()) return bad("buffer " + std::to_string(buffer) + " does not exist");
         if (!state.buffers[buffer]) return bad("buffer " + std::to_string(buffer) + " is read before it is set");
+        return {};
+    }
+
+    Expected<void> read_list(ListSlot list, const Defined& state) const {
+        if (list >= state.lists.size()) return bad("list " + std::to_string(list) + " does not exist");
+        if (!state.lists[list]) return bad("list " + std::to_string(list) + " is read before it is made");
+        return {};
+    }
+
+    // Elements live as long as their list: none is in the arena of the block.
+    Expected<void> list_step(const ListStep& step, Defined& state, const std::vector<bool>& arena) const {
+        using Kind = ListStep::Kind;
+        if (step.kind != Kind::kBuild) FLEXOR_TRY(read_list(step.list, state));
+        const bool at = step.kind == Kind::kGet || step.kind == Kind::kSize || step.kind == Kind::kStride;
+        if (at) FLEXOR_TRY(read_slot(step.at, state));
+        switch (step.kind) {
+            case Kind::kBuild:
+            case Kind::kAppend:
+                if (step.kind == Kind::kAppend && step.elements.size() != 1)
+                    return bad("an append of several elements");
+                for (const TensorRef& element : step.elements) {
+                    FLEXOR_TRY(read_tensor(element, state));
+                    if (element.dtype != step.dtype || element.sizes.size() != step.rank)
+                        return bad("an element of another type than its list");
+                    if (arena[element.buffer] ||
+                        executable_.sources[element.buffer].kind == BufferSource::Kind::kPackedWeight)
+                        return bad("buffer " + std::to_string(element.buffer) + " does not outlive its list");
+                }
+                if (step.result >= state.lists.size()) return bad("a step makes no list");
+                state.lists[step.result] = true;
+                return {};
+            case Kind::kGet:
+                if (step.buffer >= executable_.buffer_slots || arena[step.buffer] ||
+                    executable_.sources[step.buffer].kind != BufferSource::Kind::kNone)
+                    return bad("an element replaces an argument, a weight or what lies in the arena");
+                state.buffers[step.buffer] = true;
+                return {};
+            case Kind::kSize:
+            case Kind::kStride:
+            case Kind::kTotal:
+            case Kind::kAlike: return write_slot(step.slot, state);
+            case Kind::kJoin: return read_tensor(step.joined, state);
+        }
         return {};
     }
 
@@ -154,6 +201,7 @@ private:
             case OutValue::Kind::kList:
                 for (const OutValue& element : value.elements) FLEXOR_TRY(read_value(element, state, arena));
                 return {};
+            case OutValue::Kind::kRunList: return read_list(value.list, state);
             case OutValue::Kind::kArgument:
                 if (value.argument >= tensors_)
                     return bad("a value names argument tensor " + std::to_string(value.argument));
@@ -170,7 +218,7 @@ private:
         return {};
     }
 
-    Expected<void> step(const Step& step, Defined& state) const {
+    Expected<void> step(const Step& step, Defined& state, const std::vector<bool>& arena) const {
         const Executable& e = executable_;
         switch (step.kind) {
             case Step::Kind::kLaunch: {
@@ -211,6 +259,9 @@ private:
                     return bad("a release names an argument or weight");
                 state.buffers[step.buffer] = false;
                 return {};
+            case Step::Kind::kList:
+                if (step.index >= e.lists.size()) return bad("a step names no list step");
+                return list_step(e.lists[step.index], state, arena);
         }
         return {};
     }
@@ -232,7 +283,7 @@ private:
             arena[planned.buffer] = true;
             state.buffers[planned.buffer] = true;
         }
-        for (const Step& s : block.steps) FLEXOR_TRY(step(s, state));
+        for (const Step& s : block.steps) FLEXOR_TRY(step(s, state, arena));
 
         const Terminator& end = block.terminator;
         const std::size_t jumps =
@@ -247,6 +298,10 @@ private:
                     return bad("a jump replaces an argument or weight");
                 if (arena[move.from])
                     return bad("buffer " + std::to_string(move.from) + " leaves its block from the arena");
+            }
+            for (const ListMove& move : jump.lists) {
+                FLEXOR_TRY(read_list(move.from, state));
+                if (move.to >= e.list_slots) return bad("a jump names no list");
             }
             for (const SlotMove& move : jump.slots) {
                 FLEXOR_TRY(read_slot(move.from, state));

@@ -20,6 +20,8 @@ using executable::Executable;
 using executable::Failure;
 using executable::FrameOp;
 using executable::FrameProgram;
+using executable::ListSlot;
+using executable::ListStep;
 using executable::OutValue;
 using executable::Step;
 using executable::TensorRef;
@@ -45,6 +47,7 @@ private:
     void lower_check(const Inst& inst);
     void lower_read(const Inst& inst);
     void lower_real(const Inst& inst);
+    void lower_list(const Inst& inst);
     void lower_guards();
     void place_buffers();
     void lower_terminator(const specialised::Block& block);
@@ -54,6 +57,7 @@ private:
     Slot constant(std::int64_t v) { return slots_.value(Dim(v), frame()); }
     Slot scalar_slot(Reg reg);
     BufferSlot buffer_slot(Reg root);
+    ListSlot list_slot(Reg reg);
     TensorRef tensor_ref(Reg reg);
     OutValue out_value(const LiveValue& value);
     std::uint32_t failure(DiagnosticId id, const Inst& inst, int constraint, std::string expected);
@@ -80,6 +84,7 @@ private:
         packed_;  // geometry -> index in exe_.packed
     std::map<std::uint32_t, BufferSlot> packed_slots_;
     std::map<Reg, Slot> scalar_slots_;
+    std::map<Reg, ListSlot> list_slots_;
     std::vector<std::set<types::SymbolId>> read_symbols_;  // by block: symbols that its reads and comparisons define
 
     std::size_t block_ = 0;
@@ -129,6 +134,12 @@ Slot Lowerer::scalar_slot(Reg reg) {
     const Slot slot = producer != nullptr && producer->kind == InstKind::kArgument ? producer->index : slots_.fresh();
     scalar_slots_[reg] = slot;
     return slot;
+}
+
+ListSlot Lowerer::list_slot(Reg reg) {
+    const auto [it, inserted] = list_slots_.try_emplace(reg, exe_.list_slots);
+    if (inserted) ++exe_.list_slots;
+    return it->second;
 }
 
 TensorRef Lowerer::tensor_ref(Reg reg) {
@@ -185,6 +196,10 @@ OutValue Lowerer::out_value(const LiveValue& live) {
         case LiveValue::Kind::kOpaque:
             out.kind = OutValue::Kind::kOpaque;
             out.argument = live.reg;
+            break;
+        case LiveValue::Kind::kRunList:
+            out.kind = OutValue::Kind::kRunList;
+            out.list = list_slot(live.reg);
             break;
     }
     return out;
@@ -283,6 +298,57 @@ void Lowerer::lower_read(const Inst& inst) {
     late_frame_.reset();
 }
 
+void Lowerer::lower_list(const Inst& inst) {
+    using specialised::ListQuery;
+    using Kind = ListStep::Kind;
+    const auto of_query = [](ListQuery query) {
+        switch (query) {
+            case ListQuery::kSize: return Kind::kSize;
+            case ListQuery::kStride: return Kind::kStride;
+            case ListQuery::kTotal: return Kind::kTotal;
+            case ListQuery::kAlike: return Kind::kAlike;
+        }
+        return Kind::kSize;
+    };
+    ListStep list;
+    const bool makes = inst.kind == InstKind::kListOf || inst.kind == InstKind::kListAppend;
+    const std::size_t first = inst.kind == InstKind::kListOf ? 0 : 1;
+    if (first == 1) list.list = list_slot(inst.operands[0]);
+    list.axis = inst.index;
+    switch (inst.kind) {
+        case InstKind::kListOf: list.kind = Kind::kBuild; break;
+        case InstKind::kListAppend: list.kind = Kind::kAppend; break;
+        case InstKind::kListGet:
+            list.kind = Kind::kGet;
+            list.buffer = buffer_slot(inst.results[0]);
+            break;
+        case InstKind::kListQuery:
+            list.kind = of_query(inst.query);
+            list.slot = slots_.symbol(inst.symbol);
+            break;
+        default:
+            list.kind = Kind::kJoin;
+            list.new_axis = inst.new_axis;
+            list.joined = tensor_ref(inst.results[0]);
+            break;
+    }
+    if (list.kind == Kind::kGet || list.kind == Kind::kSize || list.kind == Kind::kStride) list.at = value(inst.dim);
+    if (makes) {
+        const specialised::ElementType& type = *program_.registers[inst.results[0]].list;
+        list.result = list_slot(inst.results[0]);
+        list.dtype = type.dtype;
+        list.rank = static_cast<std::uint32_t>(type.rank);
+        for (std::size_t i = first; i < inst.operands.size(); ++i)
+            list.elements.push_back(tensor_ref(inst.operands[i]));
+    }
+    step(Step::Kind::kList).index = static_cast<std::uint32_t>(exe_.lists.size());
+    exe_.lists.push_back(std::move(list));
+    if (inst.kind == InstKind::kListQuery) {
+        after_read_ = true;
+        late_frame_.reset();
+    }
+}
+
 void Lowerer::lower_real(const Inst& inst) {
     using specialised::RealOp;
     static constexpr std::array kOps = {FrameOp::kRealOfInt, FrameOp::kRealNeg, FrameOp::kRealAdd,
@@ -360,14 +426,14 @@ void Lowerer::place_buffers() {
     };
     for (const specialised::Block& b : program_.blocks) {
         const bool own = &b == &source();
-        if (!own) {
-            for (const Inst& inst : b.insts) {
-                for (Reg r : inst.operands) {
-                    if (r != kNoReg) leave(r, false);
-                }
+        for (const Inst& inst : b.insts) {
+            // What is put into a list outlives the block.
+            if (own && inst.kind != InstKind::kListOf && inst.kind != InstKind::kListAppend) continue;
+            for (Reg r : inst.operands) {
+                if (r != kNoReg) leave(r, false);
             }
-            if (b.terminator.condition.reg != kNoReg) leave(b.terminator.condition.reg, false);
         }
+        if (!own && b.terminator.condition.reg != kNoReg) leave(b.terminator.condition.reg, false);
         for (const auto& target : b.terminator.targets) {
             for (Reg r : target.args) leave(r, false);
         }
@@ -475,7 +541,10 @@ Expected<void> Lowerer::launch(KernelBuilder& builder, const Inst& inst) {
 Expected<void> Lowerer::lower_unit(const Unit& unit, std::size_t position) {
     const Inst& first = source().insts[unit.members[0].inst];
     if (unit.kind == UnitKind::kCheck) return lower_check(first), Expected<void>{};
-    if (unit.kind == UnitKind::kRead) return lower_read(first), Expected<void>{};
+    if (unit.kind == UnitKind::kRead) {
+        first.kind == InstKind::kListQuery ? lower_list(first) : lower_read(first);
+        return {};
+    }
     if (unit.kind == UnitKind::kScalar) return lower_real(first), Expected<void>{};
 
     for (const auto& [root, at] : allocate_before_) {
@@ -489,6 +558,8 @@ Expected<void> Lowerer::lower_unit(const Unit& unit, std::size_t position) {
         s.dtype = t.dtype;
         s.output = leaves_region_[root];
     }
+
+    if (unit.kind == UnitKind::kList) return lower_list(first), Expected<void>{};
 
     KernelBuilder builder(program_, source(), units_, *grouper_, producers_);
     builder.kernel.name = kernel_name(unit);
@@ -544,6 +615,7 @@ Expected<void> Lowerer::lower_unit(const Unit& unit, std::size_t position) {
             return {};
         }
         case UnitKind::kExtern: return lower_extern(builder, first);
+        case UnitKind::kList:
         case UnitKind::kRead:
         case UnitKind::kScalar:
         case UnitKind::kCheck: break;
@@ -600,7 +672,9 @@ void Lowerer::lower_terminator(const specialised::Block& from) {
         for (std::size_t i = 0; i < target.args.size(); ++i) {
             const Reg param = to.params[i];
             const Reg arg = target.args[i];
-            if (program_.registers[param].type.strength == types::Strength::kScalar) {
+            if (program_.registers[param].list) {
+                j.lists.push_back({list_slot(arg), list_slot(param)});
+            } else if (program_.registers[param].type.strength == types::Strength::kScalar) {
                 j.slots.push_back({scalar_slot(arg), scalar_slot(param)});
             } else {
                 j.buffers.push_back({buffer_slot(program_.registers[arg].root), buffer_slot(param)});

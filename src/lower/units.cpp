@@ -455,6 +455,11 @@ Expected<BlockUnits> Grouper::run() {
                 add_alone(at, UnitKind::kCheck);
                 lowest_epoch_ = epoch_;
                 continue;
+            case InstKind::kListOf:
+            case InstKind::kListAppend:
+            case InstKind::kListGet:
+            case InstKind::kListJoin: add_alone(at, UnitKind::kList); continue;
+            case InstKind::kListQuery:
             case InstKind::kReadInt:
             case InstKind::kReadFloat:
                 add_alone(at, UnitKind::kRead);
@@ -526,8 +531,12 @@ void Grouper::mark_stored() {
             for (Reg r : inst.operands) store(r);
         }
     }
+    // Memory of the caller, a weight, another block or an element of a list is there already; a list is none.
     for (std::size_t r = 0; r < out_.stored.size(); ++r) {
-        if (!out_.unit_of[r]) out_.stored[r] = false;  // memory of the caller, a weight or another block
+        const auto unit = out_.unit_of[r];
+        if (!unit || program_.registers[r].list ||
+            block_.insts[out_.units[*unit].members[0].inst].kind == InstKind::kListGet)
+            out_.stored[r] = false;
     }
 }
 

@@ -21,7 +21,7 @@ using types::Truth;
 
 enum class Form : std::uint8_t { kFull, kRowKeep, kRowDrop };
 
-enum class UnitKind : std::uint8_t { kRow, kContraction, kAttention, kConcat, kExtern, kRead, kScalar, kCheck };
+enum class UnitKind : std::uint8_t { kRow, kContraction, kAttention, kConcat, kExtern, kList, kRead, kScalar, kCheck };
 
 struct Member {
     std::size_t inst = 0;  // index in the block

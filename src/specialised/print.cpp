@@ -32,6 +32,10 @@ private:
 
     std::string type(Reg r) const {
         const Register& info = program_.registers[r];
+        if (info.list) {
+            return "list of " + std::string(dtype_name(info.list->dtype)) + " r" + std::to_string(info.list->rank) +
+                   (info.list->contiguous ? " contiguous" : "");
+        }
         if (info.type.strength == types::Strength::kScalar)
             return std::string(dtype_name(info.type.type.dtype)) + " (weak)";
         std::string text = types::to_string(info.type.type, [&](SymbolId s) { return program_.env.name(s); });
@@ -44,6 +48,7 @@ private:
             case LiveValue::Kind::kUnset: return "unset";
             case LiveValue::Kind::kNone: return "none";
             case LiveValue::Kind::kReg: return reg(v.reg);
+            case LiveValue::Kind::kRunList: return reg(v.reg) + " of " + dim(v.integer);
             case LiveValue::Kind::kInt: return dim(v.integer);
             case LiveValue::Kind::kBool: return "bool(" + dim(v.integer) + ")";
             case LiveValue::Kind::kFloat: {
@@ -108,12 +113,32 @@ private:
                 out_ << "ASSERT " << (i.requirement ? relation(*i.requirement) : reg(i.operands[0])) << " \"" << i.text
                      << "\"";
                 break;
+            case InstKind::kListOf:
+            case InstKind::kListAppend:
+                out_ << (i.kind == InstKind::kListOf ? "LIST_OF " : "LIST_APPEND ") << reg(i.results[0]);
+                for (Reg r : i.operands) out_ << " " << reg(r);
+                break;
+            case InstKind::kListGet:
+                out_ << "LIST_GET " << reg(i.results[0]) << " " << reg(i.operands[0]) << "[" << dim(i.dim) << "]";
+                break;
+            case InstKind::kListQuery: query(i); break;
+            case InstKind::kListJoin:
+                out_ << "LIST_JOIN " << reg(i.results[0]) << " " << reg(i.operands[0])
+                     << (i.new_axis ? " new axis=" : " axis=") << i.index;
+                break;
         }
         for (std::size_t r = 0; r < i.results.size(); ++r) out_ << (r == 0 ? " : " : ", ") << type(i.results[r]);
         if (!i.results.empty() && !program_.registers[i.results[0]].name.empty()) {
             out_ << "  ; " << program_.registers[i.results[0]].name;
         }
         out_ << "\n";
+    }
+
+    void query(const Inst& i) {
+        static constexpr std::array kNames = {"SIZE", "STRIDE", "TOTAL", "ALIKE"};
+        const bool of_element = i.query == ListQuery::kSize || i.query == ListQuery::kStride;
+        out_ << "LIST_" << kNames[static_cast<std::size_t>(i.query)] << " " << program_.env.name(i.symbol) << " "
+             << reg(i.operands[0]) << (of_element ? "[" + dim(i.dim) + "]" : "") << " axis=" << i.index;
     }
 
     void real(const Inst& i) {

@@ -9,7 +9,7 @@
 //      of the same root or of a root that the signature says may overlap.
 //  S4  A check stands where eager would raise. Guards stand in `guards` and hold for every run of the program.
 //  S5  Symbols 0..entry_symbols-1 are read from the call frame; others are defined by block parameters, by kReadInt, by
-//      comparisons of run-time floats or by data-dependent results.
+//      comparisons of run-time floats, by queries of lists or by data-dependent results.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -31,11 +31,21 @@ using types::SymbolId;
 using Reg = std::uint32_t;
 inline constexpr Reg kNoReg = ~Reg{0};
 
-// A register holds a tensor, or a run-time scalar (rank 0, strength kScalar) that lives in a frame slot.
+// What the elements of a list of the run have in common; each has sizes of its own.
+struct ElementType {
+    DType dtype = DType::kF32;
+    int rank = 0;
+    bool contiguous = true;
+    friend bool operator==(const ElementType&, const ElementType&) = default;
+};
+
+// A register holds a tensor, a run-time scalar (rank 0, strength kScalar) that lives in a frame slot, or a list of
+// tensors whose length only the run knows.
 struct Register {
     ops::ArgType type;
-    Reg root = kNoReg;  // register that owns the memory; itself unless a view
-    std::string name;   // of the local, for listings; may be empty
+    Reg root = kNoReg;                // register that owns the memory; itself unless a view
+    std::string name;                 // of the local, for listings; may be empty
+    std::optional<ElementType> list;  // a list; `type` is empty then
 };
 
 struct ConstScalar {
@@ -53,7 +63,21 @@ enum class InstKind : std::uint8_t {
     kReal,       // `real` of float scalars; a comparison defines symbol `symbol` as 0 or 1, the others have a result
     kCheck,      // `requirement` must hold here; raises the op's constraint
     kAssert,     // operand scalar or tensor (or `requirement`) must be true; raises `text`
+    // Lists of the run. They are values: what is appended to is unchanged.
+    kListOf,      // result is the list of the operands
+    kListAppend,  // result is the list (operand 0) with operand 1 at its end
+    kListGet,     // result is element `dim` of the list, of the geometry that queries have told; `dim` is in range
+    kListQuery,   // defines symbol `symbol`: what `query` asks of the list and its axis `index`
+    kListJoin,    // result, fresh memory: the elements one after the other along axis `index`, or along a new one
 };
+
+enum class ListQuery : std::uint8_t {
+    kSize,    // of element `dim` along the axis; 0 where there is no such element
+    kStride,  // likewise
+    kTotal,   // the sum of the sizes along the axis
+    kAlike,   // 1 if all elements have the same sizes along every axis but this one, else 0
+};
+inline bool is_list_inst(InstKind kind) { return kind >= InstKind::kListOf; }
 
 // Arithmetic on run-time floats: double precision, as Python's.
 enum class RealOp : std::uint8_t {
@@ -76,7 +100,9 @@ struct Inst {
     std::vector<Reg> results;
     types::Attrs attrs;       // Dims over the program's symbols; checked, without OperandRef
     ops::DTypes dtypes;       // kOp
-    std::uint32_t index = 0;  // kArgument, kWeight
+    std::uint32_t index = 0;  // kArgument, kWeight; kListQuery, kListJoin: axis
+    ListQuery query = ListQuery::kSize;
+    bool new_axis = false;  // kListJoin
     std::optional<ConstScalar> constant;
     RealOp real = RealOp::kOfInt;  // kReal
     Dim dim = 0;
@@ -90,7 +116,8 @@ struct Inst {
 
 // Whether `symbol` has its value from this instruction.
 inline bool defines_symbol(const Inst& inst) {
-    return inst.kind == InstKind::kReadInt || (inst.kind == InstKind::kReal && is_comparison(inst.real));
+    return inst.kind == InstKind::kReadInt || inst.kind == InstKind::kListQuery ||
+           (inst.kind == InstKind::kReal && is_comparison(inst.real));
 }
 
 // A value of the VM at a safe point or a return.
@@ -105,10 +132,12 @@ struct LiveValue {
         kString,
         kList,
         kFunction,
-        kOpaque
+        kOpaque,
+        kRunList
     } kind = Kind::kUnset;
-    Reg reg = kNoReg;  // kReg; kOpaque: index into Signature::values of a value the region only passes through
-    Dim integer = 0;   // kInt
+    // kReg; kRunList: the list; kOpaque: index into Signature::values of a value the region only passes through
+    Reg reg = kNoReg;
+    Dim integer = 0;  // kInt; kRunList: the length
     // kBool: `integer` is 0 or 1, constant if known
     double real = 0;                  // kFloat (constant); run-time floats and bools are kReg
     std::string text;                 // kString, kFunction
@@ -169,6 +198,7 @@ struct Program {
     std::vector<std::string> events;  // decisions for `explain`: branches decided by facts, guards proposed, FROZEN
     std::vector<bool> may_overlap;    // n*n over arguments: the signature's alias groups (empty: nothing is written)
     std::vector<Reg> arguments;       // tensor arguments in order
+    bool has_lists = false;           // some instruction is one of lists
 };
 
 // Whether what the elements hold may make the instruction raise in the run: an index out of range, an integer divided

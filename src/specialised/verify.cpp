@@ -144,6 +144,12 @@ private:
                 FLEXOR_PROMISE("V1", value.reg != kNoReg, "a live value without its register");
                 FLEXOR_TRY(use(value.reg, defined));
                 break;
+            case LiveValue::Kind::kRunList:
+                FLEXOR_PROMISE("V1", value.reg < program_.registers.size() && program_.registers[value.reg].list,
+                               "a live list without its register");
+                FLEXOR_TRY(use(value.reg, defined));
+                FLEXOR_TRY(use(value.integer, defined, "the length of a list"));
+                break;
             case LiveValue::Kind::kInt:
             case LiveValue::Kind::kBool: FLEXOR_TRY(use(value.integer, defined, "a live value")); break;
             default: break;
@@ -206,6 +212,47 @@ private:
             case InstKind::kAssert:
                 FLEXOR_PROMISE("V7", shape(inst.requirement ? 0 : 1, 0), "an assertion without one condition");
                 return {};
+            case InstKind::kListOf:
+            case InstKind::kListAppend:
+            case InstKind::kListGet:
+            case InstKind::kListQuery:
+            case InstKind::kListJoin: return check_list(inst);
+        }
+        return {};
+    }
+
+    // Whether the register may stand where a list of this type is expected, or a tensor if none is.
+    bool is_list_as(Reg r, const std::optional<ElementType>& wanted) const {
+        const std::optional<ElementType>& list = program_.registers[r].list;
+        if (!list || !wanted) return !list && !wanted;
+        return list->dtype == wanted->dtype && list->rank == wanted->rank && (list->contiguous || !wanted->contiguous);
+    }
+
+    Status check_list(const Inst& inst) const {
+        const bool makes = inst.kind == InstKind::kListOf || inst.kind == InstKind::kListAppend;
+        const std::size_t lists = inst.kind == InstKind::kListOf ? 0 : 1;
+        FLEXOR_PROMISE("V7", inst.results.size() == (inst.kind == InstKind::kListQuery ? 0 : 1),
+                       "an instruction of lists with another number of results");
+        FLEXOR_PROMISE("V7", inst.kind == InstKind::kListOf || inst.operands.size() == (makes ? std::size_t{2} : lists),
+                       "an instruction of lists with another number of operands");
+        const auto exists = [&](Reg r) { return r < program_.registers.size(); };
+        FLEXOR_PROMISE("V1", std::ranges::all_of(inst.operands, exists), "an instruction of lists without an operand");
+        if (lists == 1)
+            FLEXOR_PROMISE("V7", program_.registers[inst.operands[0]].list, "an instruction of lists without a list");
+        if (!makes) {
+            FLEXOR_PROMISE("V7", inst.results.empty() || !program_.registers[inst.results[0]].list,
+                           "a list in the place of a tensor");
+            return {};
+        }
+        const std::optional<ElementType>& type = program_.registers[inst.results[0]].list;
+        FLEXOR_PROMISE("V7", type, "an instruction of lists that gives no list");
+        if (lists == 1) FLEXOR_PROMISE("V7", is_list_as(inst.operands[0], type), "a list of another type");
+        for (std::size_t i = lists; i < inst.operands.size(); ++i) {
+            const Register& element = program_.registers[inst.operands[i]];
+            FLEXOR_PROMISE("V7", !element.list && element.type.strength != types::Strength::kScalar,
+                           "a list of something else than tensors");
+            FLEXOR_PROMISE("V7", element.type.type.dtype == type->dtype && element.type.type.rank() == type->rank,
+                           "an element of another type than its list");
         }
         return {};
     }
@@ -246,7 +293,9 @@ private:
                 FLEXOR_TRY(use(target.args[i], defined));
                 const types::TensorType& from = program_.registers[target.args[i]].type.type;
                 const types::TensorType& param = program_.registers[to.params[i]].type.type;
-                FLEXOR_PROMISE("V2", from.dtype == param.dtype && from.rank() == param.rank(),
+                FLEXOR_PROMISE("V2",
+                               from.dtype == param.dtype && from.rank() == param.rank() &&
+                                   is_list_as(target.args[i], program_.registers[to.params[i]].list),
                                "a jump argument of another type: " + name(target.args[i]));
             }
             for (const Dim& d : target.symbols) FLEXOR_TRY(use(d, defined, "a jump argument"));

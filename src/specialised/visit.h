@@ -6,7 +6,7 @@ namespace flexor::specialised {
 
 template <class Value, class F>
 void for_each_reg(Value& value, F&& f) {
-    if (value.kind == LiveValue::Kind::kReg) f(value.reg);
+    if (value.kind == LiveValue::Kind::kReg || value.kind == LiveValue::Kind::kRunList) f(value.reg);
     for (auto& e : value.elements) for_each_reg(e, f);
 }
 

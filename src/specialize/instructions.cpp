@@ -66,13 +66,6 @@ LiveValue of_register(Reg reg) {
     return v;
 }
 
-// Position of a constant index in a list of n; -1 if it lies outside.
-std::int64_t list_position(const LiveValue& index, std::size_t n) {
-    std::int64_t i = index.integer.constant();
-    if (i < 0) i += static_cast<std::int64_t>(n);
-    return i >= 0 && i < static_cast<std::int64_t>(n) ? i : -1;
-}
-
 std::uint64_t operand_kinds(const std::vector<ops::ArgType>& args) {
     std::uint64_t hash = args.size();
     for (const ops::ArgType& arg : args) {
@@ -252,6 +245,7 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
     if (!resolve_attrs(site, first, state, given)) return false;
     auto attrs = ops::check_attrs(*op, given);
     if (!attrs) return refuse("the attributes do not fit: " + attrs.error().code());
+    if (count == refs + 1 && state.stack[first].kind == Kind::kRunList) return join_list(*op, first, *attrs, pc, state);
 
     // Lists are flattened; everything must be a value an op can take before anything is emitted.
     std::vector<const LiveValue*> values;
@@ -487,64 +481,12 @@ bool Specializer::step(const Instruction& instruction, std::int32_t pc, State& s
             return true;
         }
         case Opcode::kCallOp: return call_op(function_->sites[static_cast<std::size_t>(instruction.a)], pc, state);
-        case Opcode::kBuildList: {
-            LiveValue list;
-            list.kind = Kind::kList;
-            const auto n = static_cast<std::ptrdiff_t>(instruction.a);
-            list.elements.assign(stack.end() - n, stack.end());
-            stack.resize(stack.size() - static_cast<std::size_t>(n));
-            stack.push_back(std::move(list));
-            return true;
-        }
-        case Opcode::kListAppend: {
-            if (stack[stack.size() - 2].kind != Kind::kList) return refuse("a list of unknown length");
-            LiveValue value = pop(state);
-            stack.back().elements.push_back(std::move(value));
-            return true;
-        }
-        case Opcode::kListGet: {
-            const LiveValue& index = stack.back();
-            const LiveValue& list = stack[stack.size() - 2];
-            if (list.kind != Kind::kList || index.kind != Kind::kInt)
-                return refuse("an element of a list of unknown length");
-            if (!program_.env.simplify(index.integer).is_constant())
-                return refuse("a list index known only at run time");
-            LiveValue constant_index = integer(program_.env.simplify(index.integer));
-            const std::int64_t position = list_position(constant_index, list.elements.size());
-            if (position < 0) return refuse("a list index out of range");
-            LiveValue element = list.elements[static_cast<std::size_t>(position)];
-            stack.resize(stack.size() - 2);
-            stack.push_back(std::move(element));
-            return true;
-        }
-        case Opcode::kListSet: {
-            const LiveValue& index = stack[stack.size() - 2];
-            LiveValue& list = stack[stack.size() - 3];
-            if (list.kind != Kind::kList || index.kind != Kind::kInt)
-                return refuse("an element of a list of unknown length");
-            if (!program_.env.simplify(index.integer).is_constant())
-                return refuse("a list index known only at run time");
-            LiveValue constant_index = integer(program_.env.simplify(index.integer));
-            const std::int64_t position = list_position(constant_index, list.elements.size());
-            if (position < 0) return refuse("a list index out of range");
-            list.elements[static_cast<std::size_t>(position)] = stack.back();
-            stack.resize(stack.size() - 2);
-            return true;
-        }
-        case Opcode::kListLength: {
-            if (stack.back().kind != Kind::kList) return refuse("a list of unknown length");
-            const auto n = static_cast<std::int64_t>(stack.back().elements.size());
-            stack.back() = integer(n);
-            return true;
-        }
-        case Opcode::kUnpack: {
-            if (stack.back().kind != Kind::kList) return refuse("a list of unknown length");
-            if (stack.back().elements.size() != static_cast<std::size_t>(instruction.a))
-                return refuse("a list of another length");
-            const LiveValue list = pop(state);
-            for (const LiveValue& e : list.elements) stack.push_back(e);
-            return true;
-        }
+        case Opcode::kBuildList:
+        case Opcode::kListAppend:
+        case Opcode::kListGet:
+        case Opcode::kListSet:
+        case Opcode::kListLength:
+        case Opcode::kUnpack: return list_step(instruction, pc, state);
         case Opcode::kGetDim: {
             if (stack.back().kind != Kind::kReg) return refuse("a size of something else than a tensor");
             const types::TensorType& type = program_.registers[stack.back().reg].type.type;

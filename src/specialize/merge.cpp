@@ -16,6 +16,7 @@ bool Specializer::same(const LiveValue& a, const LiveValue& b) const {
         case LiveValue::Kind::kOpaque: return a.reg == b.reg;
         case LiveValue::Kind::kInt:
         case LiveValue::Kind::kBool: return program_.env.eq(a.integer, b.integer) == Truth::kTrue;
+        case LiveValue::Kind::kRunList: return a.reg == b.reg && program_.env.eq(a.integer, b.integer) == Truth::kTrue;
         case LiveValue::Kind::kFloat: return a.real == b.real;
         case LiveValue::Kind::kString:
         case LiveValue::Kind::kFunction: return a.text == b.text;
@@ -71,6 +72,26 @@ bool Specializer::join_value(const std::string& path, std::vector<Incoming>& inc
         for (std::size_t i = 0; i < values.size(); ++i) edge(i).symbols.push_back(get(*values[i]));
         return Dim::symbol(id);
     };
+    const auto is_list = [](const LiveValue* v) {
+        return v->kind == LiveValue::Kind::kList || v->kind == LiveValue::Kind::kRunList;
+    };
+    const bool as_static = std::ranges::all_of(values, [&](const LiveValue* v) {
+        return v->kind == LiveValue::Kind::kList && v->elements.size() == first.elements.size();
+    });
+    if (std::ranges::all_of(values, is_list) && !as_static) {
+        const std::optional<ElementType> type = common_element(values);
+        if (!type) return refuse("paths meet with lists of different length");
+        out.kind = LiveValue::Kind::kRunList;
+        out.reg = list_register(*type);
+        program_.blocks[to].params.push_back(out.reg);
+        for (std::size_t i = 0; i < values.size(); ++i)
+            edge(i).args.push_back(as_run_list(*values[i], *type, incoming[i].block).reg);
+        const auto length = [](const LiveValue& v) {
+            return v.kind == LiveValue::Kind::kList ? Dim(static_cast<std::int64_t>(v.elements.size())) : v.integer;
+        };
+        out.integer = carried_dim(path + ".length", length, {0, kDimInfinity});
+        return true;
+    }
     for (const LiveValue* v : values) {
         const bool floats = is_float(first) && is_float(*v);
         if (!floats && v->kind != first.kind) return refuse("paths meet with values of different kinds");
@@ -93,10 +114,6 @@ bool Specializer::join_value(const std::string& path, std::vector<Incoming>& inc
             return true;
         }
         case LiveValue::Kind::kList: {
-            for (const LiveValue* v : values) {
-                if (v->elements.size() != first.elements.size())
-                    return refuse("paths meet with lists of different length");
-            }
             out.kind = first.kind;
             out.elements.resize(first.elements.size());
             for (std::size_t e = 0; e < first.elements.size(); ++e) {
@@ -236,10 +253,27 @@ LiveValue Specializer::carry(const std::string& path, const LiveValue& value, st
             return out;
         }
         case LiveValue::Kind::kList:
+        case LiveValue::Kind::kRunList: {
+            const auto grows = known_.lists.find(path);
+            const std::optional<ElementType> own = element_type(value);
+            const bool fits = own || value.elements.empty();
+            if (fits && (grows != known_.lists.end() || value.kind == LiveValue::Kind::kRunList)) {
+                ElementType type = grows != known_.lists.end() ? grows->second : *own;
+                if (known_.widened.count(path + ".strides") != 0 || (own && !own->contiguous)) type.contiguous = false;
+                const LiveValue list = as_run_list(value, type, block_);
+                out = LiveValue{};
+                out.kind = LiveValue::Kind::kRunList;
+                out.reg = list_register(type);
+                program_.blocks[to].params.push_back(out.reg);
+                entry.args.push_back(list.reg);
+                out.integer = widen(".length", list.integer, {0, kDimInfinity}, true);
+                return out;
+            }
             for (std::size_t e = 0; e < value.elements.size(); ++e) {
                 out.elements[e] = carry(path + "[" + std::to_string(e) + "]", value.elements[e], to, entry);
             }
             return out;
+        }
         default: return out;
     }
 }
@@ -327,8 +361,29 @@ bool Specializer::feed(const LiveValue& carried, const LiveValue& value, const s
             out.args.push_back(value.reg);
             return true;
         }
+        case LiveValue::Kind::kRunList: {
+            const LiveValue* both[] = {&carried, &value};
+            const std::optional<ElementType> type = common_element(both);
+            if (!type) return false;
+            if (*type != *program_.registers[carried.reg].list) {
+                known_.widened.insert(path + ".strides");
+                restart_ = true;
+                return true;
+            }
+            const LiveValue list = as_run_list(value, *type, from);
+            out.args.push_back(list.reg);
+            agree(".length", carried.integer, list.integer);
+            return true;
+        }
         case LiveValue::Kind::kList:
-            if (value.kind != carried.kind || value.elements.size() != carried.elements.size()) return false;
+            if (value.kind != carried.kind || value.elements.size() != carried.elements.size()) {
+                const LiveValue* both[] = {&carried, &value};
+                const std::optional<ElementType> type = common_element(both);
+                if (!type) return false;
+                known_.lists.emplace(path, *type);
+                restart_ = true;
+                return true;
+            }
             for (std::size_t e = 0; e < carried.elements.size(); ++e) {
                 if (!feed(carried.elements[e], value.elements[e], path + "[" + std::to_string(e) + "]", from, out))
                     return false;

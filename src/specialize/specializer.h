@@ -1,6 +1,6 @@
 #pragma once
 // The state of one specialisation attempt. entry.cpp builds the entry, walk.cpp follows control flow, merge.cpp joins
-// states, instructions.cpp and scalars.cpp give each opcode its abstract meaning.
+// states, instructions.cpp, lists.cpp and scalars.cpp give each opcode its abstract meaning.
 #include <map>
 #include <optional>
 #include <set>
@@ -16,6 +16,7 @@ namespace flexor::specialize {
 
 using specialised::Block;
 using specialised::ConstScalar;
+using specialised::ElementType;
 using specialised::Inst;
 using specialised::InstKind;
 using specialised::kNoReg;
@@ -45,6 +46,7 @@ struct Incoming {
 struct Knowledge {
     std::set<std::string> widened;                               // "leader/path/what": carried dims that became symbols
     std::set<std::pair<std::int32_t, std::int32_t>> kept_calls;  // (function, pc) of calls that are not inlined
+    std::map<std::string, specialised::ElementType> lists;       // "leader/path": lists that grow in the loop
 };
 
 struct Returned {
@@ -145,6 +147,22 @@ private:
     Inst& emit(Inst inst, std::int32_t pc);
     Reg new_register(ops::ArgType type, Reg root = kNoReg);
     void require(const ops::Requirement& requirement, const ops::OpDef* op, std::int32_t pc);
+
+    // lists.cpp
+    bool list_step(const bytecode::Instruction& instruction, std::int32_t pc, State& state);
+    bool append(std::int32_t pc, State& state);
+    bool get_element(std::int32_t pc, State& state);
+    bool set_element(State& state);
+    bool unpack(std::size_t count, std::int32_t pc, State& state);
+    LiveValue run_element(const LiveValue& list, std::span<const LiveValue> known, const Dim& position,
+                          std::int32_t pc);
+    bool join_list(const ops::OpDef& op, std::size_t first, const types::Attrs& attrs, std::int32_t pc, State& state);
+    std::optional<ElementType> element_type(const LiveValue& list) const;
+    std::optional<ElementType> common_element(std::span<const LiveValue* const> lists) const;
+    LiveValue as_run_list(const LiveValue& list, const ElementType& type, std::uint32_t block);
+    Reg list_register(const ElementType& type);
+    Dim ask_list(specialised::ListQuery query, Reg list, const Dim& position, std::size_t axis, types::Range range,
+                 std::int32_t pc);
 
     // scalars.cpp
     bool scalar(bytecode::ScalarOperator op, std::int32_t pc, State& state);

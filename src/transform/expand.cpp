@@ -35,6 +35,9 @@ public:
             for (const Inst& inst : block.insts) {
                 if (inst.kind == InstKind::kOp && inst.op->effects.value == ops::Effects::kWritesFirst)
                     owned_[program_.registers[inst.operands[0]].root] = true;
+                if (inst.kind == InstKind::kListOf || inst.kind == InstKind::kListAppend) {
+                    for (Reg r : inst.operands) owned_[program_.registers[r].root] = true;
+                }
             }
         }
         for (Block& block : program_.blocks) {
@@ -373,8 +376,8 @@ void remove_dead_code(Program& program) {
             const bool real = inst.kind == InstKind::kReal &&
                               (inst.real == specialised::RealOp::kDiv || specialised::is_comparison(inst.real));
             flags.push_back(effect || real || inst.kind == InstKind::kCheck || inst.kind == InstKind::kAssert ||
-                            inst.kind == InstKind::kReadInt || inst.kind == InstKind::kArgument ||
-                            specialised::may_raise(program, inst));
+                            inst.kind == InstKind::kReadInt || inst.kind == InstKind::kListQuery ||
+                            inst.kind == InstKind::kArgument || specialised::may_raise(program, inst));
         }
     }
     const auto needed = [&](std::size_t block, std::size_t at) {

@@ -49,7 +49,10 @@ void Entry::prepare(const bytecode::Module& module) {
                 break;
         }
     }
-    // A slot that a jump sets may hold an argument.
+    // A slot that a jump sets, or that names an element of a list, may hold an argument.
+    for (const executable::ListStep& step : e.lists) {
+        if (step.kind == executable::ListStep::Kind::kGet) argument_memory[step.buffer] = true;
+    }
     for (bool changed = true; changed;) {
         changed = false;
         for (const Block& block : e.blocks) {

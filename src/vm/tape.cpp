@@ -1,8 +1,10 @@
 #include "vm/tape.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "loopir/index_fault.h"
 #include "support/check.h"
@@ -65,17 +67,13 @@ private:
 class Tape {
 public:
     Tape(const Entry& entry, const LiveValues& live, Scratch& scratch, TapeContext& context, TapeResult& result)
-        : entry_(entry), e_(*entry.executable), live_(live), scratch_(scratch), context_(context), result_(result) {}
-
-    // Whatever the run still owns goes back, also when a host function throws.
-    ~Tape() {
-        for (std::size_t i = 0; i < owned_count_; ++i) {
-            Owned& owned = scratch_.owned[i];
-            if (owned.block.data != nullptr) context_.cache->release(owned.block);
-            owned.block = {};
-            owned.tensor = Tensor();
-        }
-    }
+        : entry_(entry),
+          e_(*entry.executable),
+          live_(live),
+          scratch_(scratch),
+          context_(context),
+          result_(result),
+          memory_(scratch.owned, *context.cache) {}
 
     void run(std::vector<Value>& values) {
         frame_ = scratch_.frame.ensure(e_.frame_slots + 1);
@@ -91,6 +89,7 @@ public:
             buffers_[slot.buffer] = scratch_.key.tensors[slot.tensor]->data();
         launch_buffers_ = scratch_.launch_buffers.ensure(entry_.max_buffers + 1);
         launch_params_ = scratch_.params.ensure(entry_.max_params + 1);
+        if (e_.list_slots > 0) lists_.emplace(scratch_.lists, e_.list_slots, memory_);
         if (entry_.uses_arena) arena_.emplace(context_.arena, context_.cache->shared_pool());
 
         std::uint32_t index = 0;
@@ -219,47 +218,23 @@ private:
             for (std::size_t i = 0; i < jump.buffers.size(); ++i) {
                 addresses[i] = buffers_[jump.buffers[i].from];
                 owners[i] = owners_[jump.buffers[i].from];
-                if (owners[i] >= 0) ++scratch_.owned[static_cast<std::size_t>(owners[i])].references;
+                memory_.retain(owners[i]);
             }
             for (std::size_t i = 0; i < jump.buffers.size(); ++i) {
                 const BufferSlot to = jump.buffers[i].to;
-                set_owner(to, owners[i]);
+                memory_.release(std::exchange(owners_[to], owners[i]));
                 buffers_[to] = addresses[i];
-                // set_owner counts a reference of its own.
-                if (owners[i] >= 0) --scratch_.owned[static_cast<std::size_t>(owners[i])].references;
             }
         }
+        if (!jump.lists.empty()) lists_->move(jump.lists);
         return jump.block;
     }
 
     // ------------------------------------------------------------ owned memory
 
     void set_owner(BufferSlot slot, std::int32_t owner) {
-        const std::int32_t old = owners_[slot];
-        if (owner >= 0) ++scratch_.owned[static_cast<std::size_t>(owner)].references;
-        owners_[slot] = owner;
-        if (old >= 0) unreference(old);
-    }
-
-    void unreference(std::int32_t owner) {
-        Owned& owned = scratch_.owned[static_cast<std::size_t>(owner)];
-        if (--owned.references > 0) return;
-        if (owned.block.data != nullptr) context_.cache->release(owned.block);
-        owned.block = {};
-        owned.tensor = Tensor();
-        owned.next_free = free_owned_;
-        free_owned_ = owner;
-    }
-
-    std::int32_t new_owned() {
-        if (free_owned_ >= 0) {
-            const std::int32_t owner = free_owned_;
-            free_owned_ = scratch_.owned[static_cast<std::size_t>(owner)].next_free;
-            return owner;
-        }
-        if (owned_count_ == scratch_.owned.size()) scratch_.owned.emplace_back();
-        scratch_.owned[owned_count_].references = 0;
-        return static_cast<std::int32_t>(owned_count_++);
+        memory_.retain(owner);
+        memory_.release(std::exchange(owners_[slot], owner));
     }
 
     // ------------------------------------------------------------ steps
@@ -294,6 +269,9 @@ private:
                 case Step::Kind::kRelease:
                     set_owner(step.buffer, kNoOwner);
                     buffers_[step.buffer] = nullptr;
+                    break;
+                case Step::Kind::kList:
+                    if (!list(e_.lists[step.index])) return false;
                     break;
             }
         }
@@ -363,9 +341,7 @@ private:
         if (!step.output) {
             const runtime::Block block = context_.cache->allocate(static_cast<std::size_t>(bytes));
             if (block.data == nullptr) return refuse(static_cast<std::uint64_t>(bytes), buffer_text(step.buffer));
-            const std::int32_t owner = new_owned();
-            scratch_.owned[static_cast<std::size_t>(owner)].block = block;
-            set_owner(step.buffer, owner);
+            set_owner(step.buffer, memory_.add(block));
             buffers_[step.buffer] = block.data;
             return true;
         }
@@ -378,10 +354,8 @@ private:
                             .found(support::text_from_bytes(static_cast<std::uint64_t>(bytes))),
                         e_.pc);
         }
-        const std::int32_t owner = new_owned();
         buffers_[step.buffer] = tensor.data();
-        scratch_.owned[static_cast<std::size_t>(owner)].tensor = std::move(tensor);
-        set_owner(step.buffer, owner);
+        set_owner(step.buffer, memory_.add(std::move(tensor)));
         return true;
     }
 
@@ -433,6 +407,7 @@ private:
             case OutValue::Kind::kInt: return Value(frame_[value.slot]);
             case OutValue::Kind::kBool: return Value(frame_[value.slot] != 0);
             case OutValue::Kind::kFloat: return Value(std::bit_cast<double>(frame_[value.slot]));
+            case OutValue::Kind::kRunList: return list_value(value.list);
             case OutValue::Kind::kString: return Value(value.text);
             case OutValue::Kind::kFunction: return Value::function(value.text);
             case OutValue::Kind::kArgument: return Value(*scratch_.key.tensors[value.argument]);
@@ -450,25 +425,41 @@ private:
         return Value();
     }
 
-    Tensor make_tensor(const TensorRef& ref) {
-        std::int64_t sizes[kMaxRank], strides[kMaxRank];
-        const std::size_t rank = ref.sizes.size();
-        for (std::size_t i = 0; i < rank; ++i) {
-            sizes[i] = frame_[ref.sizes[i]];
-            strides[i] = frame_[ref.strides[i]];
+    // A tensor of the frame: its sizes and strides, and the address of its first element.
+    struct Geometry {
+        std::int64_t words[2 * kMaxRank];
+        std::size_t rank;
+        void* data;
+        std::span<const std::int64_t> sizes() const { return {words, rank}; }
+        std::span<const std::int64_t> strides() const { return {words + rank, rank}; }
+    };
+    Geometry geometry(const TensorRef& ref) const {
+        Geometry g;
+        g.rank = ref.sizes.size();
+        for (std::size_t i = 0; i < g.rank; ++i) {
+            g.words[i] = frame_[ref.sizes[i]];
+            g.words[g.rank + i] = frame_[ref.strides[i]];
         }
         const std::int64_t offset = ref.offset == kNoSlot ? 0 : frame_[ref.offset];
-        void* data =
-            static_cast<char*>(buffers_[ref.buffer]) + offset * static_cast<std::int64_t>(dtype_size(ref.dtype));
+        g.data = static_cast<char*>(buffers_[ref.buffer]) + offset * static_cast<std::int64_t>(dtype_size(ref.dtype));
+        return g;
+    }
+
+    Tensor make_tensor(const TensorRef& ref) {
+        const Geometry g = geometry(ref);
+        return make_tensor(owners_[ref.buffer], g.data, ref.dtype, g.sizes(), g.strides());
+    }
+
+    Tensor make_tensor(std::int32_t owner, void* data, DType dtype, std::span<const std::int64_t> sizes,
+                       std::span<const std::int64_t> strides) {
         const Tensor* base = nullptr;
-        const std::int32_t owner = owners_[ref.buffer];
         if (owner <= source_owner(0)) {
             const BufferSource& source = e_.sources[source_slot(owner)];
             base = source.kind == BufferSource::Kind::kArgument ? scratch_.key.tensors[source.index]
                                                                 : &context_.module->weights[source.index].tensor;
         } else {
             FLEXOR_CHECK(owner >= 0);
-            Owned& owned = scratch_.owned[static_cast<std::size_t>(owner)];
+            Owned& owned = memory_.at(owner);
             if (!owned.tensor.defined()) {
                 // Pool memory leaves the region: from here on it belongs to the tensor.
                 const auto bytes = static_cast<std::int64_t>(owned.block.capacity);
@@ -477,11 +468,59 @@ private:
             }
             base = &owned.tensor;
         }
-        if (base->data() == data && base->dtype() == ref.dtype && base->rank() == static_cast<int>(rank) &&
-            std::memcmp(base->sizes().data(), sizes, rank * sizeof(std::int64_t)) == 0 &&
-            std::memcmp(base->strides().data(), strides, rank * sizeof(std::int64_t)) == 0)
+        if (base->data() == data && base->dtype() == dtype && std::ranges::equal(base->sizes(), sizes) &&
+            std::ranges::equal(base->strides(), strides))
             return *base;
-        return base->view(data, ref.dtype, {sizes, rank}, {strides, rank});
+        return base->view(data, dtype, sizes, strides);
+    }
+
+    // ------------------------------------------------------------ lists
+
+    bool list(const executable::ListStep& step) {
+        using Kind = executable::ListStep::Kind;
+        switch (step.kind) {
+            case Kind::kBuild:
+                lists_->build(step.result, step.dtype, step.rank);
+                for (const TensorRef& element : step.elements) append(step.result, step.result, element);
+                return true;
+            case Kind::kAppend: append(step.list, step.result, step.elements[0]); return true;
+            case Kind::kGet: {
+                const ListItem item = lists_->item(step.list, frame_[step.at]);
+                set_owner(step.buffer, item.owner);
+                buffers_[step.buffer] = item.data;
+                return true;
+            }
+            case Kind::kSize:
+            case Kind::kStride:
+            case Kind::kTotal:
+            case Kind::kAlike:
+                frame_[step.slot] = lists_->ask(step, step.at == kNoSlot ? 0 : frame_[step.at]);
+                return true;
+            case Kind::kJoin: {
+                const Geometry g = geometry(step.joined);
+                const runtime::StopScope scope(context_.stop, runtime::StopScope::Role::kOwner);
+                lists_->join(step, g.data, g.strides());
+                return !context_.stop->stopped() || stopped();
+            }
+        }
+        return true;
+    }
+
+    void append(executable::ListSlot list, executable::ListSlot result, const TensorRef& element) {
+        const Geometry g = geometry(element);
+        lists_->append(list, result, {g.data, owners_[element.buffer]}, {g.words, 2 * g.rank});
+    }
+
+    Value list_value(executable::ListSlot list) {
+        ValueList elements;
+        const std::int64_t length = lists_->length(list);
+        elements.reserve(static_cast<std::size_t>(length));
+        for (std::int64_t i = 0; i < length; ++i) {
+            const ListItem item = lists_->item(list, i);
+            elements.emplace_back(make_tensor(item.owner, item.data, lists_->dtype(list), lists_->sizes(list, i),
+                                              lists_->strides(list, i)));
+        }
+        return Value::list(std::move(elements));
     }
 
     const Entry& entry_;
@@ -496,8 +535,8 @@ private:
     void** launch_buffers_ = nullptr;
     std::int64_t* launch_params_ = nullptr;
     std::optional<ArenaLease> arena_, workspace_;
-    std::size_t owned_count_ = 0;
-    std::int32_t free_owned_ = -1;
+    RunMemory memory_;
+    std::optional<RunLists> lists_;
     std::size_t launched_ = 0;
     bool effects_done_ = false;
 };

@@ -14,16 +14,10 @@
 #include "runtime/telemetry.h"
 #include "vm/entry.h"
 #include "vm/live.h"
+#include "vm/run_lists.h"
+#include "vm/run_memory.h"
 
 namespace flexor::vm {
-
-// Memory that one run owns.
-struct Owned {
-    runtime::Block block;  // pool memory, until it becomes part of a tensor
-    Tensor tensor;         // memory that leaves, or has left, as a tensor
-    std::int32_t references = 0;
-    std::int32_t next_free = -1;
-};
 
 // What a run needs and keeps for the next one.
 struct Scratch {
@@ -36,6 +30,7 @@ struct Scratch {
     Words<std::int64_t> moved;
     Words<std::int32_t> moved_owners;
     std::vector<Owned> owned;
+    ListTable lists;
 };
 
 struct TapeContext {

@@ -93,7 +93,7 @@ TEST(Executable, VerifyMeetsPaths) {
     Block head;
     head.terminator.kind = Terminator::Kind::kBranch;
     head.terminator.condition = 0;
-    head.terminator.jumps = {{1, {}, {{0, 4}}}, {1, {}, {{0, 4}}}};
+    head.terminator.jumps = {{1, {}, {{0, 4}}, {}}, {1, {}, {{0, 4}}, {}}};
     e.blocks = {head, last};
     EXPECT_EQ(refusal(e), "");
     e.blocks[0].terminator.jumps[1].slots.clear();

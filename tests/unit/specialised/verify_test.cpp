@@ -58,7 +58,7 @@ Program sample() {
     p.entry_symbols = {{kN, 0}};
     p.guards = {relation(Requirement::Kind::kGuard, 1, n)};
     p.arguments = {kX};
-    const auto add = [&](ops::ArgType type, Reg root) { p.registers.push_back({std::move(type), root, ""}); };
+    const auto add = [&](ops::ArgType type, Reg root) { p.registers.push_back({std::move(type), root, "", {}}); };
     ops::ArgType scalar;
     scalar.type.dtype = DType::kI64;
     scalar.strength = types::Strength::kScalar;

@@ -398,7 +398,7 @@ Executable halving_loop() {
     Block entry;
     entry.frame.insts = {{FrameOp::kConst, 3, 0, 0, 4}, {FrameOp::kMul, 2, 0, 3, 0}};
     entry.terminator.kind = Terminator::Kind::kJump;
-    entry.terminator.jumps = {{1, {{0, 1}}, {}}};
+    entry.terminator.jumps = {{1, {{0, 1}}, {}, {}}};
     Block head;
     head.loop_head = true;
     head.arena_bytes = 3;
@@ -411,11 +411,11 @@ Executable halving_loop() {
     head.steps = {step(Step::Kind::kLaunch, 1), read};
     head.terminator.kind = Terminator::Kind::kBranch;
     head.terminator.condition = 4;
-    head.terminator.jumps = {{2, {}, {}}, {3, {}, {}}};
+    head.terminator.jumps = {{2, {}, {}, {}}, {3, {}, {}, {}}};
     Block body;
     body.steps = {allocate(2, 2, false), step(Step::Kind::kLaunch, 0)};
     body.terminator.kind = Terminator::Kind::kJump;
-    body.terminator.jumps = {{1, {{2, 1}}, {}}};
+    body.terminator.jumps = {{1, {{2, 1}}, {}, {}}};
     Block last;
     last.terminator.values = {tensor_value(1, 0, 1)};
     e.blocks = {entry, head, body, last};

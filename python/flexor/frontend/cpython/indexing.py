@@ -19,6 +19,7 @@ from flexor.frontend.cpython.values import (
     SliceValue,
     TupleValue,
     Value,
+    is_int,
     is_known,
     whole,
 )
@@ -78,6 +79,9 @@ def _of_sequence(t: Translator, items: list[Value], container: Value, index: Val
         if isinstance(at, int) and -len(items) <= at < len(items):
             return items[at]
         return _raising(t, [None] * len(items) if isinstance(container, (ListValue, ArgumentList)) else (None,) * len(items), index)
+    element = calls.element_of(items)
+    if element is not None and is_int(index):
+        return t.writer.element(t.writer.list_of(items, element[0]), index, element)
     raise NotTranslated("a list or tuple asked for a place that only the run knows", t.state.top.line)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from flexor.frontend.cpython import signatures
 from flexor.frontend.cpython.composites import Composites
 from flexor.frontend.cpython.guards import Guards
-from flexor.frontend.cpython.values import Dynamic, Known, ListValue, MethodValue, TupleValue, Value, is_int
+from flexor.frontend.cpython.values import Dynamic, Known, ListValue, MethodValue, RunList, TupleValue, Value, is_int
 from flexor.frontend.cpython.writer import NotKnown, NotWritten, Writer, dtype_name, registry
 
 
@@ -106,6 +106,16 @@ class Lowering(Composites):
         if not isinstance(sequence, (TupleValue, ListValue)):
             raise NotWritten("a sequence of unknown length")
         return list(sequence.items)
+
+    def list_joined(self, sequence: Any, op: str, axis: Any) -> Any:
+        """concat or stack of a list or tuple of tensors; also of a list whose length only the run knows."""
+        if not isinstance(sequence, RunList):
+            return getattr(self, op)(*self.parts(sequence), axis=axis)
+        axis = plain(axis)
+        if type(axis) is not int or not isinstance(sequence.content, Dynamic):
+            raise NotWritten("an axis that is no integer")
+        self.assume(self._compared("gt", self.writer.length(sequence.content), Known(0)), "a list that is not empty")
+        return self.writer.join(op, sequence.content, axis, sequence.element)
 
     def tensor(self, value: Any) -> Dynamic:
         """The tensor that a row works on."""

@@ -161,6 +161,16 @@ class Writer:
         self.count += 1
         return Dynamic("list", self.function.set(content.native, self.raw(index), self._handle(item)), None, content.dtype)
 
+    def join(self, op: str, content: Dynamic, axis: int, element: tuple[str, str | None, int]) -> Dynamic:
+        """concat or stack of a list of tensors that are alike."""
+        kind, dtype, rank = element
+        if kind != "tensor" or dtype is None or rank < 0:
+            raise NotWritten("a list of something else than tensors of one dtype and rank")
+        rank += op == "stack"
+        native = self.function.ops(op, [content.native], {"axis": axis})[0]
+        self.function.promise(native, promise_text("tensor", dtype, rank))
+        return Dynamic("tensor", native, None, dtype, rank)
+
     def length(self, content: Dynamic) -> Dynamic:
         """The length of a list."""
         return self.wrap(self.function.length(content.native))
