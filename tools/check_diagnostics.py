@@ -47,7 +47,7 @@ def main() -> int:
         offences.append("diagnostics.def: numbers are not unique and rising")
     names = [name for _, name, _ in table]
     offences += [f"diagnostics.def: the name {name} stands twice" for name in sorted(set(names)) if names.count(name) > 1]
-    raised = named_in(text_of("src", "cli", "python/src"))
+    raised = named_in(text_of("src", "cli", "python"))
     tested = named_in(text_of("tests"))
     for number, name, _ in table:
         code = f"E{number:04d}"

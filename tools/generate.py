@@ -159,7 +159,7 @@ def options_page() -> str:
     for name, (default, text) in python_options("builder.py", "Builder").items():
         cpp = {"promotion": "`Builder::numpy_promotion()`; `.promotion numpy` in text"}[name]
         rows.append([cpp, f"`Builder({name}=)`", "", f"`{default}`", text])
-    for name, (default, text) in python_options("_jit.py", "jit").items():
+    for name, (default, text) in python_options("_decorator.py", "jit").items():
         rows.append(["", f"`jit({name}=)`", "", f"`{default}`", text])
     for struct, header in (("CallOptions", "call_options.h"), ("DisassembleOptions", "module.h")):
         for name, kind, value, text in struct_fields(header, struct):

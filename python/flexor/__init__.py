@@ -8,8 +8,9 @@
 
 import logging
 
-from flexor._jit import FROZEN, Dim, disable, jit
+from flexor._decorator import disable, jit
 from flexor._module import Module, from_text, load, registry
+from flexor._options import FROZEN, Dim
 from flexor.builder import Builder, FunctionBuilder, Symbol, Var, Weight
 from flexor.errors import (
     ArgumentError,
@@ -28,6 +29,7 @@ from flexor.errors import (
     ResourceLimit,
     ShapeError,
     SizeOverflowError,
+    StaleWeights,
     TextError,
 )
 from flexor.session import Session, dashboard, default_session, prometheus, stats
@@ -59,6 +61,7 @@ __all__ = [
     "Session",
     "ShapeError",
     "SizeOverflowError",
+    "StaleWeights",
     "Symbol",
     "TextError",
     "Var",

@@ -7,21 +7,25 @@ translation's Module then runs on the Session. A call that no translation serves
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import functools
 import inspect
 import logging
+import os
 import sys
 import threading
 import types
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from flexor import _background, _saved, _weights
 from flexor._module import Module
-from flexor.errors import AssertionFailed, FlexorError, Interrupted, NotSupported
+from flexor._options import FROZEN, Dim, Options
+from flexor.errors import AssertionFailed, FlexorError, Interrupted, NotSupported, StaleWeights
 from flexor.frontend.cpython import NotTranslated
 from flexor.frontend.cpython import attributes as _attributes
 from flexor.frontend.cpython import foreign as _foreign
@@ -33,28 +37,12 @@ from flexor.frontend.cpython.values import ArgumentDict, ArgumentList, DictValue
 from flexor.session import Session, default_session
 
 _log = logging.getLogger("flexor")
-_F = TypeVar("_F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
+_Self = TypeVar("_Self")
+_Rest = ParamSpec("_Rest")
 MOST_TRANSLATIONS = 64
 MOST_REFUSALS = 1024  # remembered at a time
-
-
-class _Frozen:
-    """The mark of a dim whose every value has a compilation of its own."""
-
-    def __repr__(self) -> str:
-        return "flexor.FROZEN"
-
-
-FROZEN = _Frozen()
-
-
-@dataclasses.dataclass(frozen=True)
-class Dim:
-    """A named size with its range: equal names are equal sizes."""
-
-    name: str
-    lo: int = 0
-    hi: int | None = None
 
 
 # ------------------------------------------------------------------------------------------------------------ arguments
@@ -153,8 +141,10 @@ class _ById:
 class _Abstract:
     """Abstract values of arguments, in the order in which _Shape lists leaves."""
 
-    def __init__(self, translator: Translator, fixed: frozenset[str], dims: Mapping[str, Sequence[Any]]) -> None:
-        self.translator, self.fixed, self.dims = translator, fixed, dims
+    def __init__(
+        self, translator: Translator, fixed: frozenset[str], dims: Mapping[str, Sequence[Any]], titles: Mapping[str, str]
+    ) -> None:
+        self.translator, self.fixed, self.dims, self.titles = translator, fixed, dims, titles
         self.seen: dict[int, Value] = {}
         self.names: list[str] = []
         self.containers = 0
@@ -196,12 +186,13 @@ class _Abstract:
 
     def _input(self, name: str, text: str) -> Dynamic:
         self.names.append(name)
-        made = self.translator.writer.input(name if name.isidentifier() else f"arg{len(self.names)}", text)
+        title = self.titles.get(name, name)
+        made = self.translator.writer.input(title if title.isidentifier() else f"arg{len(self.names)}", text)
         self.translator.arguments[made.anywhere] = name
         return made
 
     def _type(self, name: str, obj: Any) -> str:
-        given = self.dims.get(name)
+        given = self.dims.get(self.titles.get(name, name))
         text = _attributes.type_text(obj, with_sizes=False)
         if given is None or obj.ndim == 0:
             return text
@@ -229,14 +220,16 @@ def _dim_text(dim: Any) -> str:
 class Translation:
     """One Module with what it assumes. `run` gives what the function returns."""
 
-    def __init__(self, translator: Translator, function: str) -> None:
+    def __init__(self, translator: Translator, function: str, session: Session) -> None:
         self.translator = translator
+        self.weights = translator.weights if translator.weights is not None and translator.weights.entries else None
         self.check = translator.guards.compile()
         self.later: Callable[[], bool] | None = None
         if translator.clobbers and (len(translator.later) or translator.later_inputs):
             self.later = translator.later.compile()
         self.is_watched = self.later is None  # has run without a change of what it reads behind calls of Python
         self.module = Module(translator.writer.builder.build())
+        self.call = self.module if session is default_session() else functools.partial(session.run, self.module)
         self.fetches = [fetch for _, fetch, _ in translator.live_inputs]
         self.expected = [_live_kind(obj) for obj, _, _ in translator.live_inputs]
         self.input_names: list[str] = [str(d.anywhere).removeprefix("input ") for d in translator.writer.inputs]
@@ -250,15 +243,20 @@ class Translation:
         self.has_effects = translator.has_effects or translator.lowering.has_writes
         # What pure foreign calls give is not known before a run; such a run is interpreted, as the program changes after it.
         self.is_settled = not translator.learns
-        for session in (default_session(), _interpreter()) if translator.writer.hooks else ():
-            for hook in translator.writer.hooks:
-                session.bind(hook, _Hook(translator, hook))
+        for hook in translator.writer.hooks:
+            for place in (session, _interpreter()):
+                place.bind(hook, _Hook(translator, hook))
         self.function = function
 
     def live_objects(self) -> list[Any] | None:
-        """What the program reads of the world around it; None where that is gone or has another type than it had."""
+        """What the program reads of the world around it; None where that is gone or has another type than it had. Raises
+        StaleWeights where it has packed what has been changed."""
         try:
+            if self.weights is not None and not self.weights.are_current():
+                return None
             objects = [fetch() for fetch in self.fetches]
+        except StaleWeights:
+            raise
         except Exception:  # deleted, or behind something of the user's that raises
             return None
         for obj, expected in zip(objects, self.expected):
@@ -281,16 +279,20 @@ class Translation:
         values = leaves + live
         outer = _foreign.run.objects, _foreign.run.holds
         objects: list[Any] = []
-        _foreign.run.objects, _foreign.run.raised = objects, None
+        _foreign.run.objects, _foreign.run.raised, _foreign.run.trace = objects, None, None
         _foreign.run.holds = functools.partial(self.holds, live) if self.later is not None else None
         try:
-            out = self.module(*values) if self.is_settled else _interpreter().run(self.module, *values)
-        except Interrupted:
-            if _foreign.run.raised is not None:
-                raise _foreign.run.raised from None
-            raise
+            out = self.call(*values) if self.is_settled else _interpreter().run(self.module, *values)
+        except BaseException as error:
+            # What a call of Python raised has its own cause and context, and no frame of the run.
+            if error is not _foreign.run.raised and (_foreign.run.raised is None or not isinstance(error, Interrupted)):
+                raise
         finally:
             _foreign.run.objects, _foreign.run.holds = outer
+        if _foreign.run.raised is not None:
+            raised, trace = _foreign.run.raised, _foreign.run.trace
+            _foreign.run.raised = _foreign.run.trace = None
+            raise raised.with_traceback(trace)
         if self.several:
             number, *given = out if isinstance(out, tuple) else (out,)
         else:
@@ -368,6 +370,7 @@ class JitStats:
 
     calls: int = 0
     translations: int = 0
+    waited: int = 0  # calls that Python ran while their program was compiled, with compile="async"
     watched: int = 0  # calls that Python ran to see whether its calls change what the function reads
     fallbacks: dict[str, int] = dataclasses.field(default_factory=dict)  # reason -> calls that Python ran
     foreign_calls: list[tuple[str, int, str]] = dataclasses.field(default_factory=list)  # (file, line, what) per translation
@@ -379,41 +382,63 @@ class _Depth(threading.local):
     depth = 0
 
 
-class Jit:
-    """A function under `flexor.jit`. Called as the function is."""
+class Jit(Generic[P, R]):
+    """A function under `flexor.jit`. Called as the function is, whose name, docs, signature and attributes it has."""
 
-    def __init__(self, target: Callable[..., Any], dims: Mapping[str, Sequence[Any]] | None, fallback: str) -> None:
-        if fallback not in ("warn", "raise", "silent"):
-            raise ValueError('fallback is "warn", "raise" or "silent"')
-        self._flexor_function = target
-        self._dims = dict(dims or {})
-        self._fallback = fallback
+    def __init__(self, target: Callable[P, R], options: Options) -> None:
+        self._flexor_function: Any = target
+        self.options = options
+        self._dims = options.dims
+        self._titles = _titles_of(target)
+        self._fallback = options.fallback
+        self._session = options.session()
+        if options.weights == "frozen":
+            _weights.watch_optimisers(self)
         self._translations: dict[Any, list[Translation]] = {}
         self._knowledge: dict[Any, Knowledge] = {}
         self._fixed: frozenset[str] = frozenset()
         self._refused: dict[Any, str] = {}
+        self._pending: dict[Any, Translation] = {}  # that are being compiled
         self._lock = threading.RLock()
         self._in_python = _Depth()
         self._stats = JitStats()
         if isinstance(target, types.FunctionType):
             functools.update_wrapper(self, target)
             self._code: types.CodeType | None = target.__code__
+            if inspect.iscoroutinefunction(target):
+                _mark_coroutine(self)
         else:
             self._code = None
 
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Jit[P, R]: ...
+    @overload
+    def __get__(self: Jit[Concatenate[_Self, _Rest], R], instance: _Self, owner: Any = None) -> Callable[_Rest, R]: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
-    def __reduce__(self) -> Any:
-        return _restore, (self._flexor_function, self._dims, self._fallback)
+    def __getattr__(self, name: str) -> Any:
+        if name == "_flexor_function":  # under construction
+            raise AttributeError(name)
+        return getattr(self._flexor_function, name)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Jit:
-        return Jit(self._flexor_function, self._dims, self._fallback)
+    def __reduce__(self) -> Any:
+        # A decorated function stands in its module in the place of the plain one, and is found by its name as that would be.
+        return self.__qualname__ if self._is_at_home() else (_restore, (self._flexor_function, self.options))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Jit[P, R]:
+        return Jit(self._flexor_function, self.options)
+
+    def _is_at_home(self) -> bool:
+        found: Any = sys.modules.get(getattr(self, "__module__", None) or "")
+        for name in getattr(self, "__qualname__", "<locals>").split("."):
+            found = getattr(found, name, None)
+        return found is self
 
     def __repr__(self) -> str:
         return f"<flexor.jit {getattr(self._flexor_function, '__qualname__', self._flexor_function)!r}>"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self._in_python.depth:  # a function that Python runs calls itself: two frames a call, as few as there can be
             return self._flexor_function(*args, **kwargs)
         self._stats.calls += 1
@@ -457,11 +482,12 @@ class Jit:
         """The function has got another code."""
         with self._lock:
             self._code = self._flexor_function.__code__
-            for held in (self._translations, self._knowledge, self._refused):
+            for held in (self._translations, self._knowledge, self._refused, self._pending):
                 held.clear()
 
     def _run(self, key: Any, translation: Translation, shape: _Shape, live: list[Any], args: Any, kwargs: Any) -> Any:
-        if _needs_gradient(shape.leaves) or _needs_gradient(live):
+        weights = translation.weights
+        if _needs_gradient(shape.leaves) or _needs_gradient(live) or (weights is not None and _is_recorded() and weights.require_gradients()):
             return self._python("requires_grad in grad mode", args, kwargs)
         if not translation.is_watched:
             return self._watch(key, translation, live, args, kwargs)
@@ -484,6 +510,9 @@ class Jit:
             self._refuse(key, translation, reason := f"{change} changes what the function reads behind it")
             raise NotSupported(f"{reason}; later calls are Python's") from None
         except FlexorError as error:
+            if error.code == "E0117" and weights is not None and (written := weights.named_in(str(error))) is not None:
+                self._knowledge[key].unpacked.add(id(written.tensor))  # a view that is written to, as only the run has shown
+                self._drop(key, translation)
             # What the engine refuses, Python may do (integers of any size), or refuse in its own way.
             if translation.has_effects or (self._fallback == "raise" and translation.translator.catches is None):
                 raise
@@ -544,6 +573,8 @@ class Jit:
             if tuple(_shape_of(self._fixed, bound).key) != key:  # another thread has found an argument to be fixed
                 shape = _shape_of(self._fixed, bound)
                 key = tuple(shape.key)
+            if key in self._pending:
+                return self._wait(args, kwargs)
             serving = _serving(self._translations.get(key, []))  # another thread may have translated it
             refused = self._refused.get(key) if serving is None else None
             if serving is None and refused is None:
@@ -555,11 +586,32 @@ class Jit:
                         shape = _shape_of(self._fixed, bound)
                         key = tuple(shape.key)
                         self._knowledge.setdefault(key, Knowledge(fixed=set(self._fixed)))
-                    self._translations.setdefault(key, []).insert(0, made)
                     serving = _serving([made])
+                    if serving is not None and self._compile_behind(key, made, shape.leaves + serving[1]):
+                        return self._wait(args, kwargs)
+                    self._translations.setdefault(key, []).insert(0, made)
         if serving is None:
             return self._python(refused or "an object that changes while it is read", args, kwargs)
         return self._run(key, serving[0], shape, serving[1], args, kwargs)
+
+    def _compile_behind(self, key: Any, made: Translation, values: list[Any]) -> bool:
+        """Lets a thread compile a translation, where that was asked for and Python has no part in its runs."""
+        if self.options.compile != "async" or made.translator.writer.hooks:
+            return False
+        self._pending[key] = made
+
+        def ready() -> None:
+            with self._lock:
+                if self._pending.get(key) is made:
+                    del self._pending[key]
+                    self._translations.setdefault(key, []).insert(0, made)
+
+        _background.run_once(made.call, _background.copies(values), ready)
+        return True
+
+    def _wait(self, args: Any, kwargs: Any) -> Any:
+        self._stats.waited += 1
+        return self._plainly(args, kwargs)
 
     def _add_translation(self, key: Any, bound: dict[str, Any]) -> Translation | str:
         """A new translation, or why there is none."""
@@ -576,8 +628,18 @@ class Jit:
 
     def _translate(self, key: Any, bound: dict[str, Any]) -> Translation:
         knowledge = self._knowledge.setdefault(key, Knowledge(fixed=set(self._fixed)))
+        names = _weights.names_of(self._flexor_function)
+        translator = self._translated(knowledge, bound, lambda: _weights.Weights(names) if self.options.weights == "frozen" else None)
+        self._stats.translations += 1
+        self._stats.foreign_calls = translator.foreign_calls
+        return Translation(translator, self._name(), self._session)
+
+    def _translated(
+        self, knowledge: Knowledge, bound: dict[str, Any], weights: Callable[[], _weights.Weights | None], is_for_file: bool = False
+    ) -> Translator:
+        """The translator that got to the end; it begins anew whenever it has learnt something."""
         while True:
-            translator = Translator(_framework(bound.values()), knowledge, self._name())
+            translator = Translator(_framework(bound.values()), knowledge, self._name(), weights(), is_for_file=is_for_file)
             try:
                 self._write(translator, bound)
             except Restart:
@@ -593,9 +655,7 @@ class Jit:
             except Exception as error:  # nothing has run yet: Python does what it can
                 _log.error("the translator failed on %s", self._name(), exc_info=True)
                 raise NotTranslated(f"a fault of the translator: {error!r}") from error
-            self._stats.translations += 1
-            self._stats.foreign_calls = translator.foreign_calls
-            return Translation(translator, self._name())
+            return translator
 
     def _name(self) -> str:
         return str(getattr(self._flexor_function, "__name__", type(self._flexor_function).__name__))
@@ -603,7 +663,7 @@ class Jit:
     def _write(self, translator: Translator, bound: dict[str, Any]) -> None:
         for dim in (d for dims in self._dims.values() for d in dims if isinstance(d, Dim)):
             translator.declare(dim.name, dim.lo, dim.hi)
-        abstract = _Abstract(translator, self._fixed, self._dims)
+        abstract = _Abstract(translator, self._fixed, self._dims, self._titles)
         values = {name: abstract.of(name, obj) for name, obj in bound.items()}
         if self._code is None:
             frame = Frame(_trampoline.__code__, _trampoline.__globals__, 0)
@@ -667,7 +727,27 @@ class Jit:
         lines = [f"{self._name()}: {len(translation.translator.guards)} guards, {len(translation.fetches)} live inputs"]
         lines += [f"  foreign {what} at {file}:{line}" for file, line, what in translation.translator.foreign_calls]
         live = translation.live_objects() or []
-        return "\n".join(lines) + "\n" + default_session().explain(translation.module, *shape.leaves, *live)
+        lines += self._explain_weights(translation, bound, shape, live)
+        return "\n".join(lines) + "\n" + self._session.explain(translation.module, *shape.leaves, *live)
+
+    def _explain_weights(self, translation: Translation, bound: dict[str, Any], shape: _Shape, live: list[Any]) -> list[str]:
+        if translation.weights is not None:
+            return [f"  {_weights.told(entry.tensor for entry in translation.weights.entries)} are packed"]
+        names = _weights.names_of(self._flexor_function)
+        translator = self._translated(Knowledge(fixed=set(self._fixed)), bound, lambda: _weights.Weights(names))
+        if translator.weights is None or not translator.weights.entries:
+            return []
+        told = _weights.told(entry.tensor for entry in translator.weights.entries)
+        if translation.has_effects or translator.has_effects or translation.translator.writer.hooks:
+            return [f"  {told} are read anew at every call"]
+        packed = Translation(translator, self._name(), self._session)
+        other = packed.live_objects() or []
+        calls = [functools.partial(made.run, shape.leaves, of, shape.containers) for made, of in ((translation, live), (packed, other))]
+        times = [_weights.shortest(call) for call in calls]
+        return [
+            f"  {told} are read anew at every call; packed by weights=\"frozen\" such a call takes {times[1] * 1e3:.3g} ms in the place of"
+            f" {times[0] * 1e3:.3g}"
+        ]
 
     def module(self, *args: Any, **kwargs: Any) -> Module:
         """The Module that serves a call with these arguments. Raises NotSupported where Python runs it."""
@@ -677,12 +757,68 @@ class Jit:
             raise NotSupported(f"{self._name()} was not compiled: {', '.join(self._stats.fallbacks)}")
         return found[0].module
 
+    def save(self, path: str | os.PathLike[str], /, *args: P.args, **kwargs: P.kwargs) -> Module:
+        """Writes the Module that serves a call with these arguments, with the parameters and other tensors that the function finds
+        as its weights: `.fasm` text for a name that ends so, else the binary `.flx` form. It runs without Python, and gives the
+        tensors and numbers of the result in order; its metadata says what the result is made of them. Nothing is run.
+
+        Raises NotSupported (E0706) for a function that needs objects or functions of Python, or is not followed; FileError (E0206).
+        """
+        bound = self._bind(args, kwargs)
+        knowledge = Knowledge(fixed=set(self._fixed))
+        names = _weights.names_of(self._flexor_function)
+        before = self._fixed
+        with self._lock:
+            try:
+                translator = self._translated(knowledge, bound, lambda: _weights.Weights(names, takes_all=True), is_for_file=True)
+            except NotTranslated as error:
+                reason = error.reason + (f" (line {error.line})" if error.line is not None else "")
+                raise _saved.refusal(self._name(), reason) from None
+            finally:
+                self._fixed = before
+        module = _saved.module_of(translator, self._name())
+        module.save(path)
+        return module
+
+    # ------------------------------------------------------------------------------------------------------- weights
+
+    def repack(self) -> None:
+        """Packs frozen weights anew, from what they hold at the next call. Live weights need none."""
+        if self.options.weights == "frozen":
+            with self._lock:
+                self._translations.clear()
+                self._pending.clear()
+
+    def packs(self, ids: set[int]) -> bool:
+        """Whether one of the tensors with these ids is packed."""
+        translations = [made for several in list(self._translations.values()) for made in several]
+        return any(id(entry.tensor) in ids for made in translations if made.weights is not None for entry in made.weights.entries)
+
 
 def _own_signature(function: Any) -> inspect.Signature:
     """The signature of a function's code, not the one that it shows for what it wraps."""
     bare = types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
     bare.__kwdefaults__ = function.__kwdefaults__
     return inspect.signature(bare)
+
+
+def _titles_of(target: Any) -> dict[str, str]:
+    """The names of parameters, by those that arguments have here, where they go by their places: those of no function of Python."""
+    if isinstance(target, types.FunctionType):
+        return {}
+    try:
+        names = inspect.signature(getattr(target, "forward", target)).parameters
+    except (TypeError, ValueError):
+        return {}
+    return {f"args[{place}]": name for place, name in enumerate(names)}
+
+
+def _mark_coroutine(jit: Jit[..., Any]) -> None:
+    """Lets inspect and asyncio see that calls give coroutines."""
+    if hasattr(inspect, "markcoroutinefunction"):
+        inspect.markcoroutinefunction(jit)
+    else:
+        jit._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined]
 
 
 def _shape_of(fixed: frozenset[str], bound: dict[str, Any]) -> _Shape:
@@ -709,10 +845,16 @@ def _framework(objects: Any) -> str:
     return "torch" if torch is not None else "numpy"
 
 
-def _needs_gradient(objects: list[Any]) -> bool:
+def _is_recorded() -> bool:
+    """Whether torch records what is computed, for gradients."""
     torch = sys.modules.get("torch")
-    if torch is None or not torch.is_grad_enabled():
+    return torch is not None and bool(torch.is_grad_enabled())
+
+
+def _needs_gradient(objects: list[Any]) -> bool:
+    if not _is_recorded():
         return False
+    torch: Any = sys.modules["torch"]
     return any(isinstance(obj, torch.Tensor) and obj.requires_grad for obj in objects)
 
 
@@ -728,92 +870,5 @@ def _ambient_reason() -> str | None:
     return None
 
 
-def _restore(target: Any, dims: Any, fallback: str) -> Jit:
-    return Jit(target, dims, fallback)
-
-
-# ----------------------------------------------------------------------------------------------------------- the decorator
-
-
-@overload
-def jit(target: _F) -> _F: ...
-@overload
-def jit(target: None = None, *, dims: Mapping[str, Sequence[Any]] | None = ..., fallback: str = ...) -> Callable[[_F], _F]: ...
-@overload
-def jit(target: _F, *, dims: Mapping[str, Sequence[Any]] | None = ..., fallback: str = ...) -> _F: ...
-def jit(target: Any = None, *, dims: Mapping[str, Sequence[Any]] | None = None, fallback: str = "warn") -> Any:
-    """Compiles a function of torch or NumPy tensors, or a torch module, for every shape that it is called with.
-
-    dims      sizes of arguments by name: {"x": ["B", flexor.Dim("S", 1, 4096), flexor.FROZEN]}; None: any
-    fallback  what happens where a function cannot be followed and Python runs it: "warn" (once per reason, by logging),
-              "raise" (NotSupported), "silent" (counted in stats() as always)
-    """
-    if target is None:
-        return functools.partial(jit, dims=dims, fallback=fallback)
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(target, torch.nn.Module):
-        return _jit_module(target, dims, fallback)
-    if not callable(target):
-        raise TypeError(f"flexor.jit takes a function or a module, not a {type(target).__name__}")
-    return Jit(getattr(target, "_flexor_function", target), dims, fallback)
-
-
-def disable(function: _F) -> _F:
-    """Marks a function that programs do not follow: it stays a call of Python."""
-    function._flexor_disabled = True  # type: ignore[attr-defined]
-    return function
-
-
-# ---------------------------------------------------------------------------------------------------------- torch modules
-
-
-class _JitModule:
-    """What a module's class gets in front of it: the call. All else is the module's own, whose attributes it shares."""
-
-    __slots__ = ("_flexor_jit", "_flexor_original")
-    _flexor_jit: Jit
-    _flexor_original: Any
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._flexor_jit(*args, **kwargs)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return _restore_module, (self._flexor_original, self._flexor_jit._dims, self._flexor_jit._fallback)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        import copy
-
-        return _restore_module(copy.deepcopy(self._flexor_original, memo), self._flexor_jit._dims, self._flexor_jit._fallback)
-
-    def explain(self, *args: Any, **kwargs: Any) -> str:
-        """As Jit.explain."""
-        text: str = self._flexor_jit.explain(*args, **kwargs)
-        return text
-
-    def stats(self) -> dict[str, Any]:
-        """As Jit.stats."""
-        found: dict[str, Any] = self._flexor_jit.stats()
-        return found
-
-
-@functools.cache
-def _jit_class(cls: type) -> type:
-    return type(cls.__name__, (_JitModule, cls), {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__slots__": ()})
-
-
-def _jit_module(module: Any, dims: Any, fallback: str) -> Any:
-    if isinstance(module, _JitModule):
-        module = module._flexor_original
-    cls: Any = type(module)
-    wrapper: Any = object.__new__(_jit_class(cls))
-    object.__setattr__(wrapper, "__dict__", module.__dict__)
-    # Past nn.Module.__setattr__, into the slots.
-    object.__setattr__(wrapper, "_flexor_original", module)
-    object.__setattr__(wrapper, "_flexor_jit", Jit(module, dims, fallback))
-    return wrapper
-
-
-def _restore_module(module: Any, dims: Any, fallback: str) -> Any:
-    return _jit_module(module, dims, fallback)
-
-
+def _restore(target: Any, options: Options) -> Jit[..., Any]:
+    return Jit(target, options)

@@ -58,6 +58,10 @@ class AssertionFailed(ArgumentError, AssertionError):
     """An assertion of the program does not hold (E0508)."""
 
 
+class StaleWeights(ArgumentError):
+    """Frozen weights have been changed since they were packed (E0513)."""
+
+
 class Interrupted(FlexorError, RuntimeError):
     """The run was stopped by Session.interrupt (E0509)."""
 
@@ -98,6 +102,7 @@ _BY_NAME: dict[str, type[FlexorError]] = {
     "SizeOverflow": SizeOverflowError,
     "AssertionFailed": AssertionFailed,
     "Interrupted": Interrupted,
+    "StaleWeights": StaleWeights,
 }
 
 

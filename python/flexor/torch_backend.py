@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.fx._lazy_graph_module import _LazyGraphModule
 
-from flexor._jit import jit
+from flexor._decorator import jit
 
 
 def compile_graph(graph: torch.fx.GraphModule, _inputs: Sequence[Any]) -> Callable[..., Any]:

@@ -47,6 +47,15 @@ def is_tensor_object(obj: Any) -> bool:
     return type(obj) is np.ndarray and dtype_name(obj.dtype) is not None
 
 
+def plain_memory(obj: Any) -> tuple[int, Any]:
+    """The address of a tensor's elements in order and without gaps, and what keeps them alive."""
+    if isinstance(obj, np.ndarray):
+        array = np.ascontiguousarray(obj)
+        return array.ctypes.data, array
+    tensor = obj.detach().resolve_conj().resolve_neg().contiguous()
+    return tensor.data_ptr(), tensor
+
+
 def type_text(obj: Any, with_sizes: bool) -> str:
     """The type of a tensor in text form, with its sizes or with any."""
     name = dtype_name(obj.dtype)
@@ -462,6 +471,8 @@ def by_the_rules(t: Translator, obj: Any, name: str) -> Value | None:
         return _opaque(t, obj, name)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(obj, torch.nn.Module):
+        if t.weights is not None:
+            t.weights.buffers.add(id(obj._buffers))
         for held in (obj._parameters, obj._buffers, obj._modules):
             if name in held:
                 return item(t, held, name)

@@ -7,6 +7,7 @@ import itertools
 import logging
 import sys
 import threading
+import types
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -47,10 +48,46 @@ class Run(threading.local):
     def __init__(self) -> None:
         self.objects: list[Any] = []
         self.raised: BaseException | None = None  # what a call has raised, which ends the run
+        self.trace: types.TracebackType | None = None  # its traceback, without the frames of the run
         self.holds: Callable[[], bool] | None = None  # whether what the program has read of Python's objects is still so
 
 
 run = Run()
+
+
+# ---------------------------------------------------------------------------------------------------------- tracebacks
+#
+# An exception of Python's in a run goes through no frame of the functions that were translated: they are put into its traceback,
+# as frames that stand at the line of the call and hold no variables.
+
+
+def _place(translator: Any) -> list[tuple[types.CodeType, int]]:
+    """The functions that are being followed, outermost first, with the lines at which they stand."""
+    frames = [frame for frame in translator.state.frames if not str(frame.globals.get("__name__")).startswith("flexor.")]
+    return [(frame.code, frame.steps[max(frame.pc - 1, 0)].line) for frame in frames]
+
+
+def _frame_at(code: types.CodeType, line: int) -> types.FrameType:
+    """A frame that looks like one of a function at a line."""
+    stand_in = compile("\n" * (line - 1) + "frame = here(0)", code.co_filename, "exec").replace(co_name=code.co_name)
+    if sys.version_info >= (3, 11):
+        stand_in = stand_in.replace(co_qualname=code.co_qualname)
+    place: dict[str, Any] = {"here": sys._getframe}
+    exec(stand_in, place)
+    found: types.FrameType = place.pop("frame")
+    place.clear()
+    return found
+
+
+def _show(error: BaseException, place: Sequence[tuple[types.CodeType, int]]) -> None:
+    """Puts the functions of a place before what an exception has gone through since the call of Python began."""
+    tail = error.__traceback__
+    while tail is not None and str(tail.tb_frame.f_globals.get("__name__")).startswith("flexor."):
+        tail = tail.tb_next
+    for code, line in reversed(place):
+        frame = _frame_at(code, line)
+        tail = types.TracebackType(tail, frame, max(frame.f_lasti, 0), line)
+    error.__traceback__ = tail
 
 
 class KindChanged(Exception):
@@ -80,7 +117,7 @@ def write(
     for dynamic in dynamics((*arguments, *keywords.values())):
         if not any(dynamic is other for other in operands):
             operands.append(dynamic)
-    site = translator.site()
+    site, place = translator.site(), _place(translator)
     frame = translator.state.top
     hook = f"{translator.name}:{frame.line} {what} #{next(_numbers)}"
     translator.foreign_calls.append((frame.code.co_filename, frame.line, what))
@@ -115,7 +152,8 @@ def write(
         try:
             given = function(*(objects_of(a, make) for a in arguments), **{k: objects_of(v, make) for k, v in keywords.items()})
         except BaseException as error:
-            run.raised = error
+            _show(error, place)
+            run.raised, run.trace = error, error.__traceback__
             raise
         if clobbers and run.holds is not None and not run.holds():
             raise StateChanged(what)

@@ -6,7 +6,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flexor.frontend.cpython.decode import NotTranslated
-from flexor.frontend.cpython.values import ArgumentDict, ArgumentList, DictValue, Dynamic, InstanceValue, Known, ListValue, RunList, SetValue, SliceValue, TupleValue, Value
+from flexor.frontend.cpython.values import (
+    SCALARS,
+    ArgumentDict,
+    ArgumentList,
+    DictValue,
+    Dynamic,
+    InstanceValue,
+    Known,
+    ListValue,
+    RunList,
+    SetValue,
+    SliceValue,
+    TupleValue,
+    Value,
+)
 
 Template = tuple[Any, ...]
 
@@ -69,6 +83,61 @@ def template(value: Value) -> tuple[Template, list[Dynamic]]:
         raise NotTranslated(f"a result that is a {type(v).__name__}")
 
     return describe(value), values
+
+
+def computed(value: Value, constant: Callable[[Any], Dynamic]) -> Value:
+    """A result in which every tensor and number is a value of the program, one for each place that it stands in; `constant` makes
+    one of a number. Raises NotTranslated for what is neither, nor a structure of such."""
+
+    def one(v: Value) -> Value:
+        return computed(v, constant)
+
+    if isinstance(value, Known):
+        obj = value.object
+        if obj is None:
+            return value
+        if type(obj) in SCALARS:
+            return constant(obj)
+        if isinstance(obj, (tuple, list)):
+            return TupleValue([one(Known(item)) for item in obj], type(obj))
+        if type(obj) is dict:
+            return DictValue({key: one(Known(item)) for key, item in obj.items()})
+        raise NotTranslated(f"a result that is a {type(obj).__name__}")
+    if isinstance(value, Dynamic) and value.kind != "object" and (value.kind, value.dtype) != ("list", "object"):
+        return Dynamic(value.kind, value.native, None, value.dtype, value.rank)
+    if isinstance(value, RunList):
+        return one(value.content)
+    if isinstance(value, TupleValue):
+        return TupleValue([one(item) for item in value.items], value.cls)
+    if isinstance(value, ListValue):
+        return ListValue([one(item) for item in value.items])
+    if isinstance(value, DictValue):
+        return DictValue({key: one(item) for key, item in value.items.items()}, value.cls)
+    if isinstance(value, InstanceValue):
+        return InstanceValue(value.cls, {name: one(item) for name, item in value.fields.items()})
+    raise NotTranslated("a result that is an object of Python")
+
+
+def spelt(described: Template) -> str:
+    """A template for people: `{"last": out0, "sizes": (out1, out2)}`."""
+    kind = described[0]
+    if kind == "value":
+        return f"out{described[1]}"
+    if kind == "shared":
+        return spelt(described[2])
+    if kind in ("known", "set"):
+        return repr(described[1].object if kind == "known" else set(described[1]))
+    if kind not in ("dict", "instance", "tuple", "list"):
+        return str(kind)
+    parts = [spelt(part) for part in described[-1]]
+    if kind == "dict":
+        return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(described[2], parts)) + "}"
+    if kind == "instance":
+        return f"{described[1].__name__}({', '.join(f'{name}={part}' for name, part in zip(described[2], parts))})"
+    inside = ", ".join(parts)
+    if described[1] is list:
+        return f"[{inside}]"
+    return f"({inside}{',' if len(parts) == 1 else ''})"
 
 
 def _shared(value: Value) -> set[int]:

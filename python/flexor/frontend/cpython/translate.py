@@ -17,7 +17,7 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -38,8 +38,12 @@ from flexor.frontend.cpython.values import (
     RunList,
     TupleValue,
     Value,
+    dynamics,
 )
-from flexor.frontend.cpython.writer import NotKnown, NotWritten, Writer
+from flexor.frontend.cpython.writer import NotKnown, NotWritten, Writer, dtype_name
+
+if TYPE_CHECKING:
+    from flexor._weights import Weights
 
 ASSUMPTION = "the program assumes "  # begins the text of an assertion that is no assertion of the user's
 MOST_FRAMES = 900  # fewer than Python allows
@@ -66,6 +70,7 @@ class Knowledge:
     elements: dict[Any, tuple[str, str | None, int]] = dataclasses.field(default_factory=dict)  # of lists that loops fill
     results: dict[tuple[Any, ...], tuple[str, int]] = dataclasses.field(default_factory=dict)  # tensors that sites gave
     varying: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)  # sites that gave different kinds
+    unpacked: set[int] = dataclasses.field(default_factory=set)  # ids of tensors that are read anew where weights are frozen
 
 
 @dataclasses.dataclass
@@ -90,10 +95,18 @@ class Exit:
 
 
 class Translator:
-    """Translates one function for one shape of arguments. `run` once."""
+    """Translates one function for one shape of arguments. `run` once.
 
-    def __init__(self, promotion: str, knowledge: Knowledge, name: str) -> None:
+    weights     which tensors become weights of the Module; None: none, all are read anew for every call
+    is_for_file  the Module is to run without Python: tensors that it returns are results of it, and so are numbers
+    """
+
+    def __init__(
+        self, promotion: str, knowledge: Knowledge, name: str, weights: Weights | None = None, *, is_for_file: bool = False
+    ) -> None:
         self.writer = Writer(promotion)
+        self.writer.refuse_write = self._unpack
+        self.weights, self.is_for_file = weights, is_for_file
         self.guards = Guards()
         self.later = Guards()  # those of `guards` that are relied on behind a call that may change what they say
         self.later_inputs: set[int] = set()  # the same of live inputs, by number
@@ -102,6 +115,7 @@ class Translator:
         self.name = name
         self.live_inputs: list[tuple[Any, Callable[[], Any], Dynamic]] = []  # tensors and numbers found on the way
         self._live_of: dict[Any, Dynamic] = {}
+        self._weight_of: dict[int, Dynamic] = {}  # by id of the tensor
         self._number_of: dict[int, int] = {}
         self.observed: dict[Any, tuple[str, int] | None] = {}  # what foreign calls have given so far
         self._symbols: set[str] = set()
@@ -387,7 +401,13 @@ class Translator:
 
     def _leave(self, value: Value) -> NoReturn:
         writes = effects.leaving(self)
-        template, values = results.template(TupleValue([value, *(written for _, written in writes)]) if writes else value)
+        if self.is_for_file:
+            if writes:
+                raise NotTranslated("a write to an object that outlives the call", self.state.top.line)
+            value = results.computed(value, self.writer.constant)
+        given = TupleValue([value, *(written for _, written in writes)]) if writes else value
+        self.keep_unpacked(given)  # the caller gets the tensor itself, or a view of it
+        template, values = results.template(given)
         places = tuple(place for place, _ in writes)
         key = (template, tuple((v.kind, v.dtype, v.rank) for v in values), places)
         found = self.exits.get(key)
@@ -408,6 +428,8 @@ class Translator:
             results: list[Any] = [v.native for v in self.writer.take_over(leaving.values)]
             results += [None] * (most - len(results))
             self.writer.function.give([number, *results] if several else results)
+        if self.is_for_file and several:
+            raise NotTranslated("results of several structures")
         if self._dead is not None:
             self.writer.function.place(self._dead)
             self.writer.function.give([-1, *[None] * most])
@@ -475,8 +497,11 @@ class Translator:
         """Lets Python call `function` in the run. `result` is the kind of its result; pure: it changes nothing, and
         may be done again; learns: what kind of tensor it gives is learnt from a run, as that of pure calls is; clobbers: it may
         change objects that the function reads later."""
+        if self.is_for_file:
+            raise NotTranslated(f"a call of Python: {what} in {self.state.top.code.co_filename}", self.state.top.line)
         learns = learns or is_pure
         is_pure = is_pure and "out" not in (keywords or {})  # written by functions of the frameworks
+        self.keep_unpacked((*arguments, *(keywords or {}).values()))
         if self.state.pending:
             effects.flush_before(self, (*arguments, *(keywords or {}).values()), clobbers)
         written = foreign.write(self, what, function, arguments, keywords or {}, result, is_pure, learns, clobbers)
@@ -512,21 +537,57 @@ class Translator:
 
     def is_live(self, value: Value) -> bool:
         """Whether a value is fetched anew for every call."""
-        return any(found is value for _, _, found in self.live_inputs)
+        return any(found is value for _, _, found in self.live_inputs) or (isinstance(value, Dynamic) and value.weight is not None)
 
     def live(self, key: Any, text: str, fetch: Callable[[], Any], obj: Any) -> Dynamic:
         """An input that is fetched anew for every call: a parameter of a module, a tensor of a closure."""
         found = self._live_of.get(key)
         if found is None:
             self.check_framework(obj)
+            if self.weights is not None and attributes.is_tensor_object(obj) and self.weights.takes(key, obj):
+                if id(obj) not in self.knowledge.unpacked and key not in self.knowledge.live:
+                    return self._weight(key, fetch, obj)
             found = self.writer.input(f"live{len(self.live_inputs)}", text)
             self._live_of[key] = found
             self.live_inputs.append((obj, fetch, found))
             self._number_of[id(found)] = len(self.live_inputs) - 1
             self.classes[found.anywhere or ""] = type(obj)
-        if self.state.is_clobbered:
+        if found.weight is None and self.state.is_clobbered:
             self.later_inputs.add(self._number_of[id(found)])
         return found
+
+    # ------------------------------------------------------------------------------------------------------- weights
+
+    def _weight(self, key: Any, fetch: Callable[[], Any], obj: Any) -> Dynamic:
+        """A tensor as a weight of the Module; one, wherever it is found."""
+        assert self.weights is not None
+        entry = self.weights.add(key, fetch, obj)
+        if self.state.is_clobbered:
+            self.later.call(entry.is_unchanged, True)
+        found = self._weight_of.get(id(obj))
+        if found is None:
+            pointer, kept = attributes.plain_memory(obj)
+            name = dtype_name(obj.dtype)
+            assert name is not None
+            found = self._weight_of[id(obj)] = self.writer.weight(entry.name, pointer, name, obj.shape)
+            del kept
+            self.classes[found.anywhere or ""] = type(obj)
+        self._live_of[key] = found
+        return found
+
+    def _unpack(self, name: str) -> NoReturn:
+        """Begins anew with a weight that is read for every call, as Python or the caller sees it, or it is written to."""
+        assert self.weights is not None
+        if self.is_for_file:
+            raise NotTranslated(f"a write to the weight {name}", self.state.top.line)
+        self.knowledge.unpacked.add(id(self.weights.named(name).tensor))
+        raise Restart
+
+    def keep_unpacked(self, values: Any) -> None:
+        """What Python is handed has to be the tensor that it knows: weights among values are read anew for every call."""
+        for value in dynamics(values):
+            if value.weight is not None and not self.is_for_file:
+                self._unpack(value.weight)
 
 
 def _decided(condition: Value, outcome: bool) -> dict[int, Value]:

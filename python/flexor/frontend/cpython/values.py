@@ -53,12 +53,14 @@ class Dynamic(Value):
     anywhere  a name for it if every basic block may use it (arguments, sizes of arguments), else None
     dtype     framework name of a tensor's dtype; None: only the run knows
     rank      of a tensor; -1: only the run knows
+    weight    name of the weight that a tensor is, or is a view of
     """
 
-    __slots__ = ("anywhere", "dtype", "kind", "native", "rank")
+    __slots__ = ("anywhere", "dtype", "kind", "native", "rank", "weight")
 
     def __init__(self, kind: str, native: Any, anywhere: str | None = None, dtype: str | None = None, rank: int = -1) -> None:
         self.kind, self.native, self.anywhere, self.dtype, self.rank = kind, native, anywhere, dtype, rank
+        self.weight: str | None = None
 
     def __repr__(self) -> str:
         return f"Dynamic({self.kind} {self.dtype} {self.rank})"

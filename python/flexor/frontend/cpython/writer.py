@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from flexor import _flexor
 from flexor.errors import FlexorError
@@ -48,6 +48,7 @@ class Writer:
         self.inputs: list[Dynamic] = []
         self.hooks: dict[str, Callable[..., Any]] = {}
         self.count = 0  # of instructions that compute or call
+        self.refuse_write: Callable[[str], NoReturn] | None = None  # told the name of a weight that an op would write to
         self._variables: list[Any] = []
         self._like = {kind: self.function.constant(value) for kind, value in _EXAMPLES.items()}
 
@@ -65,6 +66,13 @@ class Writer:
         """A further argument of the function, of a type in text form."""
         made = self.wrap(self.function.input(name, text), f"input {name}")
         self.inputs.append(made)
+        return made
+
+    def weight(self, name: str, pointer: int, dtype: str, shape: Sequence[int]) -> Dynamic:
+        """A weight of the Module, copied from memory without gaps."""
+        self.builder.weight(name, pointer, dtype, list(shape))
+        made = self.wrap(self.function.weight(name), f"weight {name}")
+        made.weight = name
         return made
 
     def raw(self, value: Value) -> Any:
@@ -108,6 +116,10 @@ class Writer:
                 raise NotWritten(f"None as {key}")
         if any(isinstance(v, (TupleValue, ListValue)) for v in operands):
             raise NotWritten("a list in the place of a tensor")
+        weight = operands[0].weight if operands and isinstance(operands[0], Dynamic) else None
+        if weight is not None and registry()[name]["writes_first"]:
+            assert self.refuse_write is not None
+            self.refuse_write(weight)
         of_run = [v for value in attributes.values() for v in dynamics(value)]
         for key, value in attributes.items():
             wanted = _attribute_types(name).get(key, "").split(" ")[0].rstrip("?")
@@ -121,7 +133,11 @@ class Writer:
             if of_run:
                 raise NotKnown(*of_run, began=True) from None
             raise
-        return [self.wrap(native) for native in results]
+        made = [self.wrap(native) for native in results]
+        if registry()[name]["family"] == "view":
+            for result in made:
+                result.weight = weight
+        return made
 
     def op(self, name: str, *operands: Value, **attributes: Any) -> Dynamic:
         """The result of an op that has one."""
@@ -233,6 +249,7 @@ class Writer:
             like = value.native if value.kind == "tensor" else self._like.get(value.kind)
             native = self.function.take(self.variable(number), like)
             taken.append(Dynamic(value.kind, native, None, value.dtype, value.rank))
+            taken[-1].weight = value.weight
         return taken
 
 
