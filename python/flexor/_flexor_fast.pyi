@@ -29,3 +29,35 @@ class RunnerBase:
 def bind_hook(session_address: int, name: str, function: Callable[..., Any], /) -> None: ...
 def bind_value(session_address: int, name: str, value: Any, /) -> None: ...
 def explain(session_address: int, module: CallerBase, /, *inputs: Any, **named_inputs: Any) -> str: ...
+
+class Guards:
+    """Assumptions (kind, holder, key, expected) about Python objects; called, whether all of them hold."""
+
+    def __init__(self, guards: list[tuple[str, Any, Any, Any]], missing: object, /) -> None: ...
+    def __call__(self) -> bool: ...
+
+class JitBase:
+    """The compiled call path of a jitted function."""
+
+    _calls: int
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def _add(
+        self,
+        positional: int,
+        keywords: tuple[str, ...] | None,
+        steps: list[tuple[Any, ...]],
+        live: list[tuple[Any, ...]],
+        guards: list[Any],
+        module: CallerBase,
+        inputs: int,
+        results: tuple[int, ...],
+        is_tuple: bool,
+        gives_scalars: bool,
+        finish: Callable[..., Any] | None,
+        token: object,
+        session: RunnerBase,
+        /,
+    ) -> None: ...
+    def _remove(self, token: object, /) -> None: ...
+    def _enter_python(self) -> None: ...
+    def _leave_python(self) -> None: ...

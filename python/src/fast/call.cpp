@@ -4,7 +4,6 @@
 #include <Python.h>
 #include <structmember.h>
 
-#include <chrono>
 #include <memory>
 #include <new>
 #include <string>
@@ -13,53 +12,14 @@
 
 #include "fast/convert.h"
 #include "fast/foreign.h"
-#include "fast/prediction.h"
+#include "fast/guards.h"
+#include "fast/jit.h"
+#include "fast/program.h"
 #include "flexor/session.h"
 
 namespace flexor::python {
 
 namespace {
-
-constexpr double kReleaseAbove = 20e-6;  // runs predicted to take longer let other threads hold the interpreter
-
-// The interpreter lock for the length of a run: kept through short ones, let go in those that are predicted to be long
-// or turn out to be.
-class InterpreterLock {
-public:
-    explicit InterpreterLock(bool release) {
-        if (release) let_go();
-    }
-    ~InterpreterLock() { take(); }
-    InterpreterLock(const InterpreterLock&) = delete;
-    InterpreterLock& operator=(const InterpreterLock&) = delete;
-
-    // CallOptions::should_stop: a run that asks is long.
-    static bool signalled(void* context) {
-        auto& lock = *static_cast<InterpreterLock*>(context);
-        lock.take();
-        const bool stop = PyErr_CheckSignals() != 0;
-        lock.let_go();
-        return stop;
-    }
-
-private:
-    void take() {
-        if (state_ != nullptr) PyEval_RestoreThread(std::exchange(state_, nullptr));
-    }
-    void let_go() {
-        if (state_ == nullptr) state_ = PyEval_SaveThread();
-    }
-    PyThreadState* state_ = nullptr;
-};
-
-// What one program needs to be called; owned by the Python object of a Module.
-struct Program {
-    Module* module = nullptr;
-    std::int32_t function = 0;
-    bool writes = false;
-    std::string kinds;  // of the parameters, a ParameterKind each
-    Prediction prediction;
-};
 
 bool convert(const Program& program, PyObject* const* arguments, Py_ssize_t count, Value* values,
              Framework& framework) {
@@ -67,8 +27,7 @@ bool convert(const Program& program, PyObject* const* arguments, Py_ssize_t coun
     for (Py_ssize_t i = 0; i < count; ++i) {
         const auto kind =
             i < known ? static_cast<ParameterKind>(program.kinds[static_cast<std::size_t>(i)]) : ParameterKind::kOther;
-        if (!value_from_argument(kind, arguments[i], values[i], framework)) return false;
-        if (program.writes && !protect(values[i])) return false;
+        if (!read_argument(program, kind, arguments[i], values[i], framework)) return false;
     }
     return true;
 }
@@ -85,37 +44,8 @@ PyObject* run(Session& session, Program& program, PyObject* const* arguments, Py
     }
     Framework framework = Framework::kNone;
     if (!convert(program, arguments, count, values, framework)) return nullptr;
-    const Framework outer = current_framework;
-    if (framework != Framework::kNone) current_framework = framework;
     std::vector<Value> results;
-    const std::span<const Value> span(values, static_cast<std::size_t>(count));
-    const Prediction::Foreseen foreseen = program.prediction.foresee(span);
-    using Clock = std::chrono::steady_clock;
-    const Clock::time_point begin = foreseen.timed ? Clock::now() : Clock::time_point();
-    Expected<void> done = [&] {
-        InterpreterLock lock(foreseen.seconds > kReleaseAbove);
-        CallOptions options;
-        options.should_stop = InterpreterLock::signalled;
-        options.stop_context = &lock;
-        return session.run_into(*program.module, program.function, span, results, options);
-    }();
-    current_framework = outer;
-    if (foreseen.timed) {
-        const std::chrono::duration<double> took = Clock::now() - begin;
-        program.prediction.learn(span, foreseen, took.count());
-    }
-    if (program.writes) {
-        // An exception of a hook or of a signal handler is set already, and stays.
-        PyObject *type, *value, *trace;
-        PyErr_Fetch(&type, &value, &trace);
-        for (const Value& argument : span) note_writes(argument);
-        PyErr_Restore(type, value, trace);
-    }
-    if (!done) {
-        if (!PyErr_Occurred()) raise_diagnostic(done.error());
-        return nullptr;
-    }
-    if (PyErr_Occurred()) return nullptr;
+    if (!run_program(session, program, {values, static_cast<std::size_t>(count)}, framework, results)) return nullptr;
     if (results.size() == 1) return object_from_value(results[0], framework);
     PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(results.size()));
     for (std::size_t i = 0; tuple != nullptr && i < results.size(); ++i) {
@@ -157,15 +87,6 @@ bool arrange(PyObject* parameters, PyObject* const* arguments, Py_ssize_t positi
     return true;
 }
 
-struct Caller {
-    PyObject_HEAD vectorcallfunc vectorcall;
-    PyObject* native;  // owner of *program.module
-    PyObject* session_object;
-    PyObject* parameters;  // tuple of names
-    Session* session;
-    Program program;
-};
-
 PyObject* caller_vectorcall(PyObject* self, PyObject* const* arguments, size_t flags, PyObject* keywords) {
     auto* caller = reinterpret_cast<Caller*>(self);
     if (caller->session == nullptr) {
@@ -182,6 +103,7 @@ PyObject* caller_vectorcall(PyObject* self, PyObject* const* arguments, size_t f
 PyObject* caller_new(PyTypeObject* type, PyObject*, PyObject*) {
     PyObject* self = type->tp_alloc(type, 0);
     if (self == nullptr) return nullptr;
+    inherit_vectorcall(type);
     auto* caller = reinterpret_cast<Caller*>(self);
     caller->vectorcall = caller_vectorcall;
     new (&caller->program) Program();
@@ -254,10 +176,7 @@ PyType_Spec caller_spec = {"flexor._flexor_fast.CallerBase", sizeof(Caller), 0,
                            caller_slots};
 PyTypeObject* caller_type = nullptr;
 
-struct Runner {
-    PyObject_HEAD PyObject* native;
-    Session* session;
-};
+PyTypeObject* runner_type = nullptr;
 
 PyObject* runner_bind(PyObject* self, PyObject* args) {
     auto* runner = reinterpret_cast<Runner*>(self);
@@ -272,15 +191,11 @@ PyObject* runner_bind(PyObject* self, PyObject* args) {
 
 PyObject* runner_run(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords) {
     auto* runner = reinterpret_cast<Runner*>(self);
-    if (count < 1 || !PyObject_TypeCheck(arguments[0], caller_type) || runner->session == nullptr) {
+    if (count < 1 || !is_caller(arguments[0]) || runner->session == nullptr) {
         PyErr_SetString(PyExc_TypeError, "Session.run takes a Module and its inputs");
         return nullptr;
     }
     auto* caller = reinterpret_cast<Caller*>(arguments[0]);
-    if (caller->program.module == nullptr) {
-        PyErr_SetString(PyExc_RuntimeError, "the module object was not initialised");
-        return nullptr;
-    }
     if (keywords == nullptr) return run(*runner->session, caller->program, arguments + 1, count - 1);
     std::vector<PyObject*> arranged;
     if (!arrange(caller->parameters, arguments + 1, count - 1, keywords, arranged)) return nullptr;
@@ -322,6 +237,15 @@ PyType_Slot runner_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(runner_dea
                               {0, nullptr}};
 PyType_Spec runner_spec = {"flexor._flexor_fast.RunnerBase", sizeof(Runner), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, runner_slots};
+
+// Lets other threads hold the interpreter.
+struct OtherThreads {
+    OtherThreads() : state(PyEval_SaveThread()) {}
+    ~OtherThreads() { PyEval_RestoreThread(state); }
+    OtherThreads(const OtherThreads&) = delete;
+    OtherThreads& operator=(const OtherThreads&) = delete;
+    PyThreadState* state;
+};
 
 Session* session_at(unsigned long long address) {
     return reinterpret_cast<Session*>(static_cast<std::uintptr_t>(address));
@@ -377,7 +301,7 @@ PyObject* explain(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* 
     const Framework outer = current_framework;
     if (framework != Framework::kNone) current_framework = framework;
     const Expected<Explanation> told = [&] {
-        const InterpreterLock lock(true);
+        const OtherThreads others;
         return session_at(address)->explain(*caller->program.module, values, function);
     }();
     current_framework = outer;
@@ -407,6 +331,14 @@ PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,
 
 }  // namespace
 
+bool is_runner(PyObject* object) {
+    return PyObject_TypeCheck(object, runner_type) && reinterpret_cast<Runner*>(object)->session != nullptr;
+}
+
+bool is_caller(PyObject* object) {
+    return PyObject_TypeCheck(object, caller_type) && reinterpret_cast<Caller*>(object)->program.module != nullptr;
+}
+
 }  // namespace flexor::python
 
 PyMODINIT_FUNC PyInit__flexor_fast() {
@@ -415,9 +347,10 @@ PyMODINIT_FUNC PyInit__flexor_fast() {
     PyObject* module = PyModule_Create(&module_definition);
     if (module == nullptr) return nullptr;
     caller_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&caller_spec));
-    PyObject* runner = PyType_FromSpec(&runner_spec);
-    if (caller_type == nullptr || runner == nullptr) return nullptr;
+    runner_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&runner_spec));
+    if (caller_type == nullptr || runner_type == nullptr) return nullptr;
     PyModule_AddObject(module, "CallerBase", reinterpret_cast<PyObject*>(caller_type));
-    PyModule_AddObject(module, "RunnerBase", runner);
+    PyModule_AddObject(module, "RunnerBase", reinterpret_cast<PyObject*>(runner_type));
+    if (!initialise_guards(module) || !initialise_jit(module)) return nullptr;
     return module;
 }

@@ -5,26 +5,12 @@
 
 #include <cstring>
 
-#include "dlpack/dlpack.h"
 #include "fast/foreign.h"
+#include "fast/torch.h"
 
 namespace flexor::python {
 
 namespace {
-
-// What is known of torch once it is imported; strong references for the life of the process.
-struct Torch {
-    PyTypeObject* tensor = nullptr;
-    PyTypeObject* parameter = nullptr;
-    const DLPackExchangeAPI* api = nullptr;
-    PyObject* is_neg = nullptr;  // descriptors of torch.Tensor
-    PyObject* requires_grad = nullptr;
-    PyObject* is_inference = nullptr;
-    PyObject* is_grad_enabled = nullptr;  // torch.is_grad_enabled
-    PyObject* is_inference_mode_enabled = nullptr;
-    PyObject* increment_version = nullptr;
-    bool looked = false;
-} torch;
 
 struct Names {
     PyObject* dlpack = nullptr;
@@ -77,38 +63,6 @@ void raise_after(const char* exception, const char* sentence) {
         raise_named(exception, "%s", sentence);
     }
     Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace), Py_XDECREF(text), Py_XDECREF(lines);
-}
-
-// torch's parts, looked up when the first object of its kind shows that it is loaded.
-bool look_for_torch() {
-    if (torch.looked) return torch.tensor != nullptr;
-    PyObject* modules = PyImport_GetModuleDict();
-    PyObject* module = PyDict_GetItemString(modules, "torch");
-    if (module == nullptr) return false;
-    torch.looked = true;
-    PyObject* tensor = PyObject_GetAttrString(module, "Tensor");
-    PyObject* nn = PyObject_GetAttrString(module, "nn");
-    PyObject* parameter = nn != nullptr ? PyObject_GetAttrString(nn, "Parameter") : nullptr;
-    Py_XDECREF(nn);
-    PyObject* capsule = tensor != nullptr ? PyObject_GetAttrString(tensor, "__dlpack_c_exchange_api__") : nullptr;
-    if (capsule != nullptr) {
-        torch.api = static_cast<const DLPackExchangeAPI*>(PyCapsule_GetPointer(capsule, "dlpack_exchange_api"));
-        if (torch.api != nullptr && torch.api->header.version.major != DLPACK_MAJOR_VERSION) torch.api = nullptr;
-    }
-    torch.is_neg = tensor != nullptr ? PyObject_GetAttrString(tensor, "is_neg") : nullptr;
-    torch.requires_grad = tensor != nullptr ? PyObject_GetAttrString(tensor, "requires_grad") : nullptr;
-    torch.is_inference = tensor != nullptr ? PyObject_GetAttrString(tensor, "is_inference") : nullptr;
-    torch.is_grad_enabled = PyObject_GetAttrString(module, "is_grad_enabled");
-    torch.is_inference_mode_enabled = PyObject_GetAttrString(module, "is_inference_mode_enabled");
-    PyErr_Clear();
-    PyObject* graph = PyImport_ImportModule("torch.autograd.graph");
-    torch.increment_version = graph != nullptr ? PyObject_GetAttrString(graph, "increment_version") : nullptr;
-    Py_XDECREF(graph);
-    PyErr_Clear();
-    if (torch.is_neg == nullptr || torch.requires_grad == nullptr) torch.api = nullptr;
-    torch.tensor = reinterpret_cast<PyTypeObject*>(tensor);
-    torch.parameter = reinterpret_cast<PyTypeObject*>(parameter);
-    return torch.tensor != nullptr;
 }
 
 bool dtype_from_dlpack(DLDataType type, DType& out) {
@@ -191,47 +145,14 @@ bool from_dltensor(PyObject* owner, const DLTensor& t, Value& out) {
     return true;
 }
 
-// A new reference to what `descriptor.__get__(object)` gives, or, where that is a method, to what calling it gives. Reads
-// the descriptor itself, since a look-up by name costs as much as a third of a tensor's conversion.
-PyObject* ask(PyObject* descriptor, PyObject* object) {
-    if (Py_TYPE(descriptor) == &PyGetSetDescr_Type) {
-        const PyGetSetDef* getter = reinterpret_cast<PyGetSetDescrObject*>(descriptor)->d_getset;
-        return getter->get(object, getter->closure);
-    }
-    if (Py_TYPE(descriptor) == &PyMethodDescr_Type) {
-        const PyMethodDef* method = reinterpret_cast<PyMethodDescrObject*>(descriptor)->d_method;
-        if (method->ml_flags == METH_NOARGS) return method->ml_meth(object, nullptr);
-    }
-    descrgetfunc get = Py_TYPE(descriptor)->tp_descr_get;
-    PyObject* found = get != nullptr ? get(descriptor, object, reinterpret_cast<PyObject*>(Py_TYPE(object))) : nullptr;
-    if (found == nullptr || !PyCallable_Check(found)) return found;
-    PyObject* answer = PyObject_CallNoArgs(found);
-    Py_DECREF(found);
-    return answer;
-}
-
-// 1 or 0 as the answer is True, -1 with a Python error set.
-int ask_truth(PyObject* descriptor, PyObject* object) {
-    PyObject* answer = ask(descriptor, object);
-    if (answer == nullptr) return -1;
-    Py_DECREF(answer);
-    return answer == Py_True ? 1 : 0;
-}
-
 bool from_torch(PyObject* object, Value& out) {
     const int wants_grad = ask_truth(torch.requires_grad, object);
     if (wants_grad < 0) return false;
-    if (wants_grad == 1) {
-        PyObject* enabled = PyObject_CallNoArgs(torch.is_grad_enabled);
-        if (enabled == nullptr) return false;
-        const bool grad_mode = enabled == Py_True;
-        Py_DECREF(enabled);
-        if (grad_mode) {
-            raise_named("ArgumentError",
-                        "E0510 the argument requires a gradient, and the module computes none\n"
-                        "  hint: call it under torch.no_grad() or torch.inference_mode(), or pass x.detach()");
-            return false;
-        }
+    if (wants_grad == 1 && says_true(torch.is_grad_enabled)) {
+        raise_named("ArgumentError",
+                    "E0510 the argument requires a gradient, and the module computes none\n"
+                    "  hint: call it under torch.no_grad() or torch.inference_mode(), or pass x.detach()");
+        return false;
     }
     const int is_negative = ask_truth(torch.is_neg, object);
     if (is_negative < 0) return false;
@@ -537,7 +458,7 @@ PyObject* object_from_tensor(const Tensor& tensor, Framework framework) {
                         PyArray_STRIDE(array, i) ==
                             tensor.stride(i) * static_cast<std::int64_t>(dtype_size(tensor.dtype())));
             }
-        } else if (torch.tensor != nullptr && (Py_TYPE(object) == torch.tensor || Py_TYPE(object) == torch.parameter)) {
+        } else if (is_torch_tensor(object)) {
             DLTensor t;
             if (torch.api->dltensor_from_py_object_no_sync(object, &t) == 0) {
                 same = static_cast<char*>(t.data) + t.byte_offset == tensor.data() && t.ndim == tensor.rank();
@@ -572,7 +493,7 @@ bool value_from_object(PyObject* object, Value& out, Framework& framework) {
         if (framework == Framework::kNone) framework = Framework::kNumpy;
         return from_array(object, out);
     }
-    if (type == torch.tensor || type == torch.parameter) {
+    if (is_torch_tensor(object)) {
         if (torch.api == nullptr) return from_dlpack(object, out);
         framework = Framework::kTorch;
         return from_torch(object, out);
@@ -701,6 +622,10 @@ PyObject* object_from_value(const Value& value, Framework framework) {
     Py_RETURN_NONE;
 }
 
+PyObject* scalar_of_array(PyObject* object) {
+    return PyArray_CheckExact(object) ? PyArray_Return(reinterpret_cast<PyArrayObject*>(object)) : object;
+}
+
 void raise_diagnostic(const Diagnostic& diagnostic) {
     PyObject* module = errors_module();
     if (module == nullptr) return;
@@ -723,17 +648,8 @@ void for_each_torch_tensor(const Value& value, Visit&& visit) {
         for (const auto& [key, item] : value.items()) for_each_torch_tensor(item, visit);
     } else if (value.is_tensor() && value.tensor().storage()->deleter == release_object) {
         auto* object = static_cast<PyObject*>(value.tensor().storage()->context);
-        if (Py_TYPE(object) == torch.tensor || Py_TYPE(object) == torch.parameter) visit(value.tensor(), object);
+        if (is_torch_tensor(object)) visit(value.tensor(), object);
     }
-}
-
-// Whether a call without arguments says true. False, and an exception, if there is none to call.
-bool says_true(PyObject* callable) {
-    if (callable == nullptr) return false;
-    PyObject* answer = PyObject_CallNoArgs(callable);
-    const bool is_true = answer == Py_True;
-    Py_XDECREF(answer);
-    return is_true;
 }
 
 }  // namespace

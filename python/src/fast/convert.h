@@ -29,6 +29,8 @@ bool value_from_object(PyObject* object, Value& out, Framework& framework);
 bool value_from_argument(ParameterKind kind, PyObject* object, Value& out, Framework& framework);
 // New reference, or null with a Python error set.
 PyObject* object_from_value(const Value& value, Framework framework);
+// NumPy's scalar in place of an array without axes; any other object as it is. Takes over the reference.
+PyObject* scalar_of_array(PyObject* object);
 
 // Raises the exception of the diagnostic's kind (flexor.errors).
 void raise_diagnostic(const Diagnostic& diagnostic);

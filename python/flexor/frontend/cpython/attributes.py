@@ -18,7 +18,7 @@ import numpy as np
 
 from flexor.frontend.cpython import calls, effects, evaluate, reflection
 from flexor.frontend.cpython.decode import NotTranslated, Restart
-from flexor.frontend.cpython.guards import MISSING
+from flexor.frontend.cpython.guards import MISSING, Place
 from flexor.frontend.cpython.values import (
     CellValue,
     DictValue,
@@ -67,7 +67,7 @@ def type_text(obj: Any, with_sizes: bool) -> str:
 def read(t: Translator, holder: Any, key: str, obj: Any) -> Value:
     """The value of an object that a dict holds under a key: an input if it is a tensor, else known (and guarded by the caller)."""
     if is_tensor_object(obj):
-        return t.live((id(holder), key), type_text(obj, with_sizes=True), lambda: holder[key], obj)
+        return t.live((id(holder), key), type_text(obj, with_sizes=True), Place("item", holder, key), obj)
     return t.known(obj)
 
 
@@ -97,7 +97,7 @@ def item(t: Translator, holder: dict[Any, Any], name: Any) -> Value:
         return written
     obj = dict.__getitem__(holder, name) if isinstance(holder, dict) else holder[name]
     if (id(holder), name) in t.knowledge.live and type(obj) in (bool, int, float):
-        return t.live((id(holder), name), type(obj).__name__, lambda: holder[name], obj)
+        return t.live((id(holder), name), type(obj).__name__, Place("item", holder, name), obj)
     if not is_tensor_object(obj):
         t.guards.item(holder, name, obj)
     return read(t, holder, name, obj)
@@ -154,9 +154,9 @@ def cell_content(t: Translator, cell: types.CellType) -> Value:
     except ValueError:
         raise NotTranslated("a closure's variable that is empty", t.state.top.line) from None
     if is_tensor_object(obj):
-        return t.live((id(cell), "cell"), type_text(obj, with_sizes=True), lambda: cell.cell_contents, obj)
+        return t.live((id(cell), "cell"), type_text(obj, with_sizes=True), Place("cell", cell), obj)
     if (id(cell), "cell") in t.knowledge.live and type(obj) in (bool, int, float):
-        return t.live((id(cell), "cell"), type(obj).__name__, lambda: cell.cell_contents, obj)
+        return t.live((id(cell), "cell"), type(obj).__name__, Place("cell", cell), obj)
     t.guards.cell(cell, obj)
     return t.known(obj)
 
@@ -207,9 +207,9 @@ def element(t: Translator, sequence: list[Any], index: int) -> Value:
         return written
     obj = sequence[index]
     if is_tensor_object(obj):
-        return t.live((id(sequence), index), type_text(obj, with_sizes=True), lambda: sequence[index], obj)
+        return t.live((id(sequence), index), type_text(obj, with_sizes=True), Place("element", sequence, index), obj)
     if (id(sequence), index) in t.knowledge.live and type(obj) in (bool, int, float):
-        return t.live((id(sequence), index), type(obj).__name__, lambda: sequence[index], obj)
+        return t.live((id(sequence), index), type(obj).__name__, Place("element", sequence, index), obj)
     t.guards.element(sequence, index, obj)
     return t.known(obj)
 
@@ -501,9 +501,9 @@ def _opaque(t: Translator, obj: Any, name: str) -> Value:
         found = getattr(obj, name)
     except AttributeError:
         t.guards.attribute(obj, name, MISSING)
-        evaluate.raises(t, "." + name, lambda: getattr(obj, name), [])
+        evaluate.raises(t, "." + name, Place("attribute", obj, name), [])
     if is_tensor_object(found):
-        return t.live((id(obj), name), type_text(found, with_sizes=True), lambda: getattr(obj, name), found)
+        return t.live((id(obj), name), type_text(found, with_sizes=True), Place("attribute", obj, name), found)
     if not isinstance(found, (types.BuiltinMethodType, types.MethodType, types.MethodWrapperType)):
         t.guards.attribute(obj, name, found)
     return t.known(found)

@@ -230,7 +230,7 @@ _EQUALITIES = tuple(cls.__eq__ for cls in (object, str, bytes, int, float))
 def _has_plain_equality(t: Translator, obj: Any) -> bool:
     """Whether an object is compared by identity, or as the text or number that it is (members of enumerations)."""
     cls = type(obj)
-    if not any(cls.__eq__ is own for own in _EQUALITIES) or not any(cls.__ne__ is own for own in _INEQUALITIES):
+    if cls.__eq__ not in _EQUALITIES or cls.__ne__ not in _INEQUALITIES:
         return False
     for name in ("__eq__", "__ne__"):
         t.guards.class_attribute(cls, name, attributes._raw(cls, name))

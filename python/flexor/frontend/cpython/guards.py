@@ -9,26 +9,31 @@ by identity.
 from __future__ import annotations
 
 import contextvars
+import dataclasses
 import types
 from collections.abc import Callable
 from typing import Any
 
+from flexor import _flexor_fast
+
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>", "__slots__": ()})()
-_BY_VALUE = (int, float, complex, str, bytes, bool)
 
 
-def _same(found: Any, expected: Any) -> bool:
-    if found is expected:
-        return True
-    if type(found) is not type(expected):
-        return False
-    if isinstance(found, (float, complex)):
-        return repr(found) == repr(expected)  # tells -0.0 from 0.0; a NaN is like another
-    if isinstance(found, _BY_VALUE):
-        return bool(found == expected)
-    if type(found) is tuple:
-        return len(found) == len(expected) and all(map(_same, found, expected))
-    return False
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where something is read anew for every call: an "item" of a dict or an "element" of a list (holder[key]), the content of
+    a "cell", an "attribute", or an "object" itself."""
+
+    kind: str
+    holder: Any
+    key: Any = None
+
+    def __call__(self) -> Any:
+        if self.kind == "cell":
+            return self.holder.cell_contents
+        if self.kind == "attribute":
+            return getattr(self.holder, self.key)
+        return self.holder if self.kind == "object" else self.holder[self.key]
 
 
 class Guards:
@@ -108,46 +113,4 @@ class Guards:
 
     def compile(self) -> Callable[[], bool]:
         """The check. It holds every holder and expected value alive, so that an identity is not taken by a new object."""
-        names: dict[str, Any] = {"same": _same, "missing": MISSING, "empty": types.CellType()}
-        lines = []
-        for number, ((kind, _, _), (holder, key, expected)) in enumerate(self._of.items()):
-            at, value = f"h{number}", f"e{number}"
-            names[at] = holder
-            names[value] = expected
-            if kind == "class":
-                names[at] = holder.__dict__
-            if kind in ("item", "class"):
-                wanted = f"{key!r}" if isinstance(key, str) else f"k{number}"
-                # A subclass of dict may have a get of its own.
-                is_plain = kind == "class" or type(holder) is dict or not isinstance(holder, dict)
-                found = f"{at}.get({wanted}, missing)" if is_plain else f"dict.get({at}, {wanted}, missing)"
-                names[f"k{number}"] = key
-            elif kind == "attribute":
-                found = f"getattr({at}, {key!r}, missing)"
-            elif kind == "element":
-                found = f"({at}[{key}] if len({at}) > {key} else missing)"
-            elif kind == "length":
-                lines.append(f"len({at}) == {expected}")
-                continue
-            elif kind == "call":
-                lines.append(f"{at}() == {value}")
-                continue
-            elif kind == "order":
-                lines.append(f"{at}.__mro__ is {value}")
-                continue
-            elif kind == "type":
-                lines.append(f"{at}.__class__ is {value}")
-                continue
-            elif kind == "context":
-                names[f"k{number}"] = key
-                found = f"{at}.get(k{number})"
-            elif kind == "keys":
-                found = f"tuple({at})"
-            else:
-                found = f"{at}.cell_contents"
-            by_value = isinstance(expected, (*_BY_VALUE, tuple))
-            lines.append(f"same({found}, {value})" if by_value else f"{found} is {value}")
-        body = " and ".join(f"({line})" for line in lines) or "True"
-        # What raises (an empty cell, a property of the user's) is not what it was.
-        exec(f"def check():\n try:\n  return {body}\n except Exception:\n  return False", names)
-        return names["check"]  # type: ignore[no-any-return]
+        return _flexor_fast.Guards([(kind, holder, key, expected) for (kind, _, _), (holder, key, expected) in self._of.items()], MISSING)

@@ -209,13 +209,10 @@ class Lowering(Composites):
         return self.writer.op("clone", value) if converted is value else converted
 
     def on_cpu(self, dtype: Any, device: Any) -> Any:
-        """The dtype, if the device is this one."""
+        """The dtype, if the device is this one. Another default device is a function mode, under which no program runs."""
         device = plain(device)
         if device is not None and str(device) != "cpu":
             raise NotWritten(f"the device {device}")
-        if device is None and self.framework == "torch":
-            torch: Any = sys.modules["torch"]
-            self.guards.call(torch.get_default_device, torch.device("cpu"))
         return plain(dtype)
 
     def float_dtype(self, dtype: Any, device: Any) -> Any:

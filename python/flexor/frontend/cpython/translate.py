@@ -25,7 +25,7 @@ from flexor.errors import FlexorError
 from flexor.frontend.cpython import attributes, calls, effects, evaluate, foreign, results, special, steps
 from flexor.frontend.cpython.decode import NotTranslated, Restart, Step
 from flexor.frontend.cpython.flow import flow
-from flexor.frontend.cpython.guards import Guards
+from flexor.frontend.cpython.guards import Guards, Place
 from flexor.frontend.cpython.lowering import Lowering
 from flexor.frontend.cpython.operations import BRANCHES, Operation
 from flexor.frontend.cpython.state import Frame, State
@@ -113,7 +113,7 @@ class Translator:
         self.knowledge = knowledge
         self.lowering = Lowering(self.writer, self.guards, promotion, self.assume)
         self.name = name
-        self.live_inputs: list[tuple[Any, Callable[[], Any], Dynamic]] = []  # tensors and numbers found on the way
+        self.live_inputs: list[tuple[Any, Place, Dynamic]] = []  # tensors and numbers found on the way
         self._live_of: dict[Any, Dynamic] = {}
         self._weight_of: dict[int, Dynamic] = {}  # by id of the tensor
         self._number_of: dict[int, int] = {}
@@ -516,7 +516,7 @@ class Translator:
     def known(self, obj: Any) -> Value:
         """An object that was found. Tensors are not for here: they are inputs."""
         if attributes.is_tensor_object(obj):
-            return self.live(("object", id(obj)), attributes.type_text(obj, with_sizes=True), lambda: obj, obj)
+            return self.live(("object", id(obj)), attributes.type_text(obj, with_sizes=True), Place("object", obj), obj)
         return Known(obj)
 
     def check_framework(self, obj: Any) -> None:
@@ -539,17 +539,17 @@ class Translator:
         """Whether a value is fetched anew for every call."""
         return any(found is value for _, _, found in self.live_inputs) or (isinstance(value, Dynamic) and value.weight is not None)
 
-    def live(self, key: Any, text: str, fetch: Callable[[], Any], obj: Any) -> Dynamic:
+    def live(self, key: Any, text: str, place: Place, obj: Any) -> Dynamic:
         """An input that is fetched anew for every call: a parameter of a module, a tensor of a closure."""
         found = self._live_of.get(key)
         if found is None:
             self.check_framework(obj)
             if self.weights is not None and attributes.is_tensor_object(obj) and self.weights.takes(key, obj):
                 if id(obj) not in self.knowledge.unpacked and key not in self.knowledge.live:
-                    return self._weight(key, fetch, obj)
+                    return self._weight(key, place, obj)
             found = self.writer.input(f"live{len(self.live_inputs)}", text)
             self._live_of[key] = found
-            self.live_inputs.append((obj, fetch, found))
+            self.live_inputs.append((obj, place, found))
             self._number_of[id(found)] = len(self.live_inputs) - 1
             self.classes[found.anywhere or ""] = type(obj)
         if found.weight is None and self.state.is_clobbered:
@@ -558,10 +558,10 @@ class Translator:
 
     # ------------------------------------------------------------------------------------------------------- weights
 
-    def _weight(self, key: Any, fetch: Callable[[], Any], obj: Any) -> Dynamic:
+    def _weight(self, key: Any, place: Place, obj: Any) -> Dynamic:
         """A tensor as a weight of the Module; one, wherever it is found."""
         assert self.weights is not None
-        entry = self.weights.add(key, fetch, obj)
+        entry = self.weights.add(key, place, obj)
         if self.state.is_clobbered:
             self.later.call(entry.is_unchanged, True)
         found = self._weight_of.get(id(obj))

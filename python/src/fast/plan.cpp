@@ -1,0 +1,236 @@
+#include "fast/plan.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "fast/guards.h"
+
+namespace flexor::python {
+
+namespace {
+
+std::optional<DType> dtype_named(std::string_view name) {
+    for (int i = 0; i < kDTypeCount; ++i) {
+        if (dtype_framework_name(static_cast<DType>(i)) == name) return static_cast<DType>(i);
+    }
+    PyErr_SetString(PyExc_ValueError, "an unknown dtype");
+    return std::nullopt;
+}
+
+// Refuses with a Python error.
+std::nullptr_t unknown(const char* what, const char* name) {
+    if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "an unknown %s: %s", what, name);
+    return nullptr;
+}
+
+bool is_number_class(PyObject* cls) {
+    return cls == reinterpret_cast<PyObject*>(&PyLong_Type) || cls == reinterpret_cast<PyObject*>(&PyFloat_Type) ||
+           cls == reinterpret_cast<PyObject*>(&PyBool_Type);
+}
+
+bool has_class(PyObject* object, PyObject* cls) { return reinterpret_cast<PyObject*>(Py_TYPE(object)) == cls; }
+
+bool is_true(int answer) {
+    if (answer < 0) PyErr_Clear();
+    return answer == 1;
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- inputs
+
+Inputs::Inputs(const Program& program, std::size_t most)
+    : program_(program), values_(inline_values_), objects_(inline_objects_) {
+    if (most <= kInline) return;
+    many_values_.resize(most);
+    many_objects_.resize(most);
+    values_ = many_values_.data();
+    objects_ = many_objects_.data();
+}
+
+bool Inputs::add(PyObject* object) {
+    if (!read_argument(program_, ParameterKind::kOther, object, values_[count_], framework)) {
+        PyErr_Clear();
+        return false;
+    }
+    objects_[count_++] = object;
+    return true;
+}
+
+bool Inputs::add_owned(PyObject* object) {
+    owned_.keep(object);
+    Py_DECREF(object);
+    return add(object);
+}
+
+// ---------------------------------------------------------------- arguments
+
+std::unique_ptr<ArgumentPlan> ArgumentPlan::parse(PyObject* steps, References& references) {
+    auto plan = std::make_unique<ArgumentPlan>();
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(steps); ++i) {
+        const char* name;
+        PyObject* first;
+        PyObject *second = nullptr, *third = nullptr;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(steps, i), "sO|OO", &name, &first, &second, &third)) return nullptr;
+        const std::string_view kind = name;
+        Step step{};
+        if (kind == "from" && second != nullptr) {
+            step = {Kind::kFrom, references.keep(second), PyLong_AsSsize_t(first)};
+        } else if (kind == "number" && is_number_class(first)) {
+            step = {Kind::kNumber, references.keep(first)};
+        } else if (kind == "tensor" && third != nullptr) {
+            const char* dtype_text = PyUnicode_AsUTF8(second);
+            const std::optional<DType> dtype = dtype_text != nullptr ? dtype_named(dtype_text) : std::nullopt;
+            if (!dtype) return nullptr;
+            step = {Kind::kTensor, references.keep(first), PyLong_AsSsize_t(third), *dtype};
+        } else if (kind == "again") {
+            step = {Kind::kAgain, nullptr, PyLong_AsSsize_t(first)};
+        } else if (kind == "value" || kind == "equal" || kind == "same") {
+            step = {kind == "value"   ? Kind::kValue
+                    : kind == "equal" ? Kind::kEqual
+                                      : Kind::kSame,
+                    references.keep(first)};
+        } else if ((kind == "tuple" || kind == "list") && second != nullptr) {
+            step = {Kind::kSequence, references.keep(first), PyLong_AsSsize_t(second)};
+        } else if (kind == "dict" && PyTuple_Check(first)) {
+            step = {Kind::kDict, references.keep(first)};
+        } else {
+            return unknown("step", name);
+        }
+        if (PyErr_Occurred()) return nullptr;
+        plan->steps_.push_back(step);
+    }
+    return plan;
+}
+
+bool ArgumentPlan::match(PyObject* const* arguments, Inputs& inputs) const {
+    const Step* step = steps_.data();
+    const Step* end = step + steps_.size();
+    while (step != end) {
+        PyObject* object = step->number >= 0 ? arguments[step->number] : step->object;  // a kFrom
+        ++step;
+        if (!match_one(object, step, inputs)) return false;
+    }
+    return true;
+}
+
+bool ArgumentPlan::match_one(PyObject* object, const Step*& next, Inputs& inputs) const {
+    const Step& step = *next++;
+    switch (step.kind) {
+        case Kind::kNumber: return has_class(object, step.object) && inputs.add(object);
+        case Kind::kTensor: {
+            if (!has_class(object, step.object)) return false;
+            const auto before = inputs.objects();
+            if (std::find(before.begin(), before.end(), object) != before.end()) return false;
+            if (!inputs.add(object) || !inputs.values().back().is_tensor()) return false;
+            const Tensor& tensor = inputs.values().back().tensor();
+            return tensor.dtype() == step.dtype && tensor.rank() == step.number;
+        }
+        case Kind::kAgain: return object == inputs.objects()[static_cast<std::size_t>(step.number)];
+        case Kind::kValue: return is_true(is_same(object, step.object));
+        case Kind::kEqual:
+            return Py_TYPE(object) == Py_TYPE(step.object) &&
+                   is_true(PyObject_RichCompareBool(object, step.object, Py_EQ));
+        case Kind::kSame: return object == step.object;
+        case Kind::kSequence:
+            if (!has_class(object, step.object)) return false;
+            // Both are exact or subclasses of tuple: their items lie in the object. An item's steps run no Python code
+            // that could change a list, but for comparisons of the user's own classes.
+            for (Py_ssize_t i = 0; i < step.number; ++i) {
+                if (PySequence_Fast_GET_SIZE(object) != step.number) return false;
+                if (!match_one(PySequence_Fast_GET_ITEM(object, i), next, inputs)) return false;
+            }
+            return PySequence_Fast_GET_SIZE(object) == step.number;
+        case Kind::kDict: {
+            if (!PyDict_CheckExact(object) || PyDict_GET_SIZE(object) != PyTuple_GET_SIZE(step.object)) return false;
+            PyObject *key, *value;
+            Py_ssize_t position = 0, i = 0;
+            while (PyDict_Next(object, &position, &key, &value) != 0) {
+                if (i == PyTuple_GET_SIZE(step.object)) return false;
+                if (!is_true(is_same(key, PyTuple_GET_ITEM(step.object, i++)))) return false;
+                if (!match_one(value, next, inputs)) return false;
+            }
+            return i == PyTuple_GET_SIZE(step.object);
+        }
+        case Kind::kFrom: break;  // stands only in front of an argument
+    }
+    return false;
+}
+
+// ---------------------------------------------------------------- live
+
+std::unique_ptr<LivePlan> LivePlan::parse(PyObject* places, References& references) {
+    auto plan = std::make_unique<LivePlan>();
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(places); ++i) {
+        const char* name;
+        PyObject *holder, *key, *cls, *sizes;
+        const char* dtype;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(places, i), "sOOOzO", &name, &holder, &key, &cls, &dtype, &sizes))
+            return nullptr;
+        Place place{};
+        const std::string_view kind = name;
+        if (kind == "item") {
+            place.kind = Kind::kItem;
+        } else if (kind == "element") {
+            place.kind = Kind::kElement;
+        } else if (kind == "cell") {
+            place.kind = Kind::kCell;
+        } else if (kind == "attribute") {
+            place.kind = Kind::kAttribute;
+        } else if (kind == "object") {
+            place.kind = Kind::kObject;
+        } else {
+            return unknown("place", name);
+        }
+        place.holder = references.keep(holder);
+        place.key = references.keep(key);
+        place.cls = references.keep(cls);
+        if (dtype != nullptr) {
+            place.dtype = dtype_named(dtype);
+            if (!place.dtype || !PyTuple_Check(sizes)) return unknown("dtype or shape", name);
+            for (Py_ssize_t axis = 0; axis < PyTuple_GET_SIZE(sizes); ++axis)
+                place.sizes.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(sizes, axis)));
+            if (PyErr_Occurred()) return nullptr;
+        }
+        plan->places_.push_back(std::move(place));
+    }
+    return plan;
+}
+
+// A new reference, or null with an error set.
+PyObject* LivePlan::object_at(const Place& place) {
+    switch (place.kind) {
+        case Kind::kItem: {
+            if (!PyDict_CheckExact(place.holder)) return PyObject_GetItem(place.holder, place.key);
+            PyObject* found = PyDict_GetItemWithError(place.holder, place.key);
+            Py_XINCREF(found);
+            return found;
+        }
+        case Kind::kElement: return PyObject_GetItem(place.holder, place.key);
+        case Kind::kCell: return PyCell_Get(place.holder);
+        case Kind::kAttribute: return PyObject_GetAttr(place.holder, place.key);
+        case Kind::kObject: break;
+    }
+    Py_INCREF(place.holder);
+    return place.holder;
+}
+
+bool LivePlan::fetch(Inputs& inputs) const {
+    for (const Place& place : places_) {
+        PyObject* object = object_at(place);
+        if (object == nullptr) {
+            PyErr_Clear();
+            return false;
+        }
+        const bool is_of_class = has_class(object, place.cls);
+        if (!inputs.add_owned(object) || !is_of_class) return false;
+        if (!place.dtype) continue;
+        const Value& value = inputs.values().back();
+        if (!value.is_tensor() || value.tensor().dtype() != *place.dtype) return false;
+        const auto sizes = value.tensor().sizes();
+        if (!std::equal(sizes.begin(), sizes.end(), place.sizes.begin(), place.sizes.end())) return false;
+    }
+    return true;
+}
+
+}  // namespace flexor::python
