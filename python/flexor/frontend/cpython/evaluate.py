@@ -224,7 +224,7 @@ def compare(t: Translator, op: str, a: Value, b: Value) -> Value:
     return t.foreign(op, function, [a, b], is_pure=not is_users, clobbers=is_users)
 
 
-_EQUALITIES = tuple(cls.__eq__ for cls in (object, str, bytes, int, float))
+_EQUALITIES: tuple[Any, ...] = tuple(cls.__eq__ for cls in (object, str, bytes, int, float))
 
 
 def _has_plain_equality(t: Translator, obj: Any) -> bool:
@@ -237,7 +237,7 @@ def _has_plain_equality(t: Translator, obj: Any) -> bool:
     return True
 
 
-_INEQUALITIES = tuple(cls.__ne__ for cls in (object, str, bytes, int, float))
+_INEQUALITIES: tuple[Any, ...] = tuple(cls.__ne__ for cls in (object, str, bytes, int, float))
 
 
 def _equal_sequences(t: Translator, op: str, first: list[Value], second: list[Value]) -> Value:
