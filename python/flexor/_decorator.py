@@ -23,8 +23,8 @@ _T = TypeVar("_T")
 class _Module(Protocol):
     """A module of torch, for type checkers."""
 
-    forward: Callable[..., Any]
-
+    @property
+    def forward(self) -> Callable[..., Any]: ...
     def state_dict(self, *args: Any, **kwargs: Any) -> Any: ...
     def register_forward_hook(self, *args: Any, **kwargs: Any) -> Any: ...
 

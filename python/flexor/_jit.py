@@ -425,7 +425,7 @@ class Jit(JitBase, Generic[P, R]):
         """Calls, translations, calls that Python ran by reason, foreign calls of the newest translation."""
         return {"calls": self._calls, **dataclasses.asdict(self._stats)}
 
-    def explain(self, *args: Any, **kwargs: Any) -> str:
+    def explain(self, *args: P.args, **kwargs: P.kwargs) -> str:
         """What a call with these arguments does: the five steps of the program, foreign calls and the reason of a fallback."""
         self(*args, **kwargs)
         bound = self._bind(args, kwargs)
@@ -460,7 +460,7 @@ class Jit(JitBase, Generic[P, R]):
             f" {times[0] * 1e3:.3g}"
         ]
 
-    def module(self, *args: Any, **kwargs: Any) -> Module:
+    def module(self, *args: P.args, **kwargs: P.kwargs) -> Module:
         """The Module that serves a call with these arguments. Raises NotSupported where Python runs it."""
         self(*args, **kwargs)
         found = self._translations.get(tuple(Shape.of(self._fixed, self._bind(args, kwargs)).key))

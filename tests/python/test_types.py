@@ -1,5 +1,7 @@
-"""What a type checker sees of the package: a user's program passes mypy --strict, and mistakes in it are told."""
+"""What type checkers see of the package: users' programs pass mypy --strict and pyright, and mistakes in them are told."""
 
+import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -69,3 +71,31 @@ def test_a_program_passes_and_mistakes_are_told(tmp_path):
     told = check(tmp_path, f"import flexor\n\ndef build(f: flexor.FunctionBuilder, x: flexor.Var) -> None:\n{lines}")
     for line, (mistake, kind) in enumerate(MISTAKES.items(), 4):
         assert any(f":{line}: error" in row and f"[{kind}]" in row for row in told.splitlines()), f"{mistake}\n{told}"
+
+
+def mypy(folder, paths):
+    """Lines with errors, by file."""
+    environment = {**os.environ, "MYPYPATH": str(Path(flexor.__file__).parents[1])}
+    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir", folder / "cache", *paths]
+    told = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder).stdout
+    return {(Path(row.split(":")[0]).name, int(row.split(":")[1])): row for row in told.splitlines() if ": error" in row}
+
+
+def pyright(folder, paths):
+    """Lines with errors, by file."""
+    if importlib.util.find_spec("basedpyright") is None:
+        pytest.skip("pyright belongs to the checks")
+    settings = {"include": [str(path) for path in paths], "extraPaths": [str(Path(flexor.__file__).parents[1])], "typeCheckingMode": "standard"}
+    (folder / "pyrightconfig.json").write_text(json.dumps(settings))
+    command = [sys.executable, "-m", "basedpyright", "-p", folder, "--pythonpath", sys.executable, "--outputjson"]
+    told = json.loads(subprocess.run(command, capture_output=True, text=True).stdout)["generalDiagnostics"]
+    return {(Path(row["file"]).name, row["range"]["start"]["line"] + 1): row["message"] for row in told if row["severity"] == "error"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("checker", [mypy, pyright])
+def test_uses_of_jit_have_the_types_of_the_functions(tmp_path, checker):
+    folder = Path(__file__).parents[1] / "typing"
+    told = checker(tmp_path, [folder / "uses.py", folder / "mistakes.py"])
+    lines = enumerate((folder / "mistakes.py").read_text().splitlines(), 1)
+    assert set(told) == {("mistakes.py", number) for number, line in lines if line.endswith("# wrong")}, told
