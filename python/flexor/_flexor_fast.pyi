@@ -47,6 +47,7 @@ class JitBase:
         keywords: tuple[str, ...] | None,
         steps: list[tuple[Any, ...]],
         live: list[tuple[Any, ...]],
+        packed: list[tuple[Any, ...]],
         guards: list[Any],
         module: CallerBase,
         inputs: int,

@@ -117,16 +117,17 @@ class Translation:
     def add_to(self, jit: JitBase, shape: Shape, form: tuple[int, tuple[str, ...]], more_guards: list[Any]) -> None:
         """Gives calls of one form, whose steps are `shape.steps`, to the compiled call path, where that serves such programs."""
         is_own = self.is_settled and self.is_watched and self.later is None and not self.translator.writer.hooks
-        if not is_own or self.weights is not None or self.scalars or shape.steps is None or _reads_containers(self.templates):
+        if not is_own or self.scalars or shape.steps is None or _reads_containers(self.templates):
             return
         positional, keywords = form
         live = [
             (p.kind, p.holder, p.key, type(obj), *_sizes(obj)) for obj, p, _ in self.translator.live_inputs
         ]  # fmt: skip
+        packed = self.weights.watched() if self.weights is not None else []
         simple = None if self.several or self.puts[0] else _simple_results(self.templates[0])
         numbers, is_tuple = simple or ((), False)
         jit._add(
-            positional, keywords or None, shape.steps, live, [self.check, *more_guards], self.module, len(self.input_names),
+            positional, keywords or None, shape.steps, live, packed, [self.check, *more_guards], self.module, len(self.input_names),
             numbers, is_tuple, self.is_numpy, None if simple else self.finish, self, self.session,
         )  # fmt: skip
 

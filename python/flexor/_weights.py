@@ -21,6 +21,7 @@ from flexor.errors import from_diagnostic
 
 if TYPE_CHECKING:
     from flexor._jit import Jit
+    from flexor.frontend.cpython.guards import Place
 
 
 class _Entry:
@@ -28,7 +29,7 @@ class _Entry:
 
     __slots__ = ("fetch", "name", "pointer", "tensor", "version")
 
-    def __init__(self, name: str, fetch: Callable[[], Any], tensor: Any) -> None:
+    def __init__(self, name: str, fetch: Place, tensor: Any) -> None:
         self.name, self.fetch, self.tensor = name, fetch, tensor
         self.pointer = _pointer(tensor)
         # Tensors made in inference mode, and those of NumPy, count no versions.
@@ -71,7 +72,7 @@ class Weights:
             return True
         return torch is not None and isinstance(tensor, torch.Tensor) and key[0] in self.buffers
 
-    def add(self, key: Any, fetch: Callable[[], Any], tensor: Any) -> _Entry:
+    def add(self, key: Any, fetch: Place, tensor: Any) -> _Entry:
         """Takes a tensor in, under a name of its own."""
         wanted = self._names.get(id(tensor)) or (key[1] if isinstance(key[1], str) and key[1] != "cell" else "weight")
         name, number = wanted, 1
@@ -95,6 +96,10 @@ class Weights:
             if entry.is_stale():
                 self._refuse()
         return True
+
+    def watched(self) -> list[tuple[str, Any, Any, Any, int, int | None]]:
+        """What are_current looks at, for the compiled call path: place, tensor, address, version."""
+        return [(e.fetch.kind, e.fetch.holder, e.fetch.key, e.tensor, e.pointer, e.version) for e in self.entries]
 
     def _refuse(self) -> None:
         stale = [entry.name for entry in self.entries if entry.is_stale()]

@@ -575,6 +575,17 @@ bool value_from_argument(ParameterKind kind, PyObject* object, Value& out, Frame
     return value_from_object(object, out, framework);
 }
 
+const void* data_of(PyObject* object) {
+    if (PyArray_CheckExact(object)) return PyArray_DATA(reinterpret_cast<PyArrayObject*>(object));
+    DLTensor t;
+    if (!is_torch_tensor(object) || torch.api == nullptr) return nullptr;
+    if (torch.api->dltensor_from_py_object_no_sync(object, &t) != 0) {
+        PyErr_Clear();
+        return nullptr;
+    }
+    return static_cast<char*>(t.data) + t.byte_offset;
+}
+
 PyObject* object_from_value(const Value& value, Framework framework) {
     switch (value.kind()) {
         case ValueKind::kTensor: return object_from_tensor(value.tensor(), framework);

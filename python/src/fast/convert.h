@@ -27,6 +27,8 @@ bool value_from_object(PyObject* object, Value& out, Framework& framework);
 // The same for a declared parameter: a scalar parameter takes every number of its kind, NumPy's scalars and whatever has
 // __index__ or __float__ among them; tensors stay tensors.
 bool value_from_argument(ParameterKind kind, PyObject* object, Value& out, Framework& framework);
+// Where the memory of an exact array or tensor begins; null, without an error, where that is not known.
+const void* data_of(PyObject* object);
 // New reference, or null with a Python error set.
 PyObject* object_from_value(const Value& value, Framework framework);
 // NumPy's scalar in place of an array without axes; any other object as it is. Takes over the reference.

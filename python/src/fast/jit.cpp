@@ -22,6 +22,7 @@ struct Entry {
     PyObject* keywords = nullptr;  // tuple of names in the order of the call, or None
     std::unique_ptr<ArgumentPlan> arguments;
     std::unique_ptr<LivePlan> live;
+    std::unique_ptr<PackedPlan> packed;
     std::vector<PyObject*> guards;
     Caller* caller = nullptr;
     Session* session = nullptr;
@@ -146,7 +147,8 @@ PyObject* jit_vectorcall(PyObject* object, PyObject* const* arguments, size_t fl
         if (!has_form(*(*self->entries)[i], positional, keywords)) continue;
         const std::shared_ptr<Entry> entry = (*self->entries)[i];  // what runs may remove it
         Inputs inputs(entry->caller->program, entry->inputs);
-        if (!entry->arguments->match(arguments, inputs) || !guards_of_entry_hold(*entry) || !entry->live->fetch(inputs))
+        if (!entry->arguments->match(arguments, inputs) || !guards_of_entry_hold(*entry) ||
+            !entry->live->fetch(inputs) || !entry->packed->are_current())
             continue;
         if (inputs.framework == Framework::kTorch && !torch_is_plain()) break;
         std::vector<Value> results;
@@ -173,12 +175,12 @@ PyObject* jit_new(PyTypeObject* type, PyObject*, PyObject*) {
 
 // Everything that an entry holds, from the arguments of `_add`.
 std::shared_ptr<Entry> parse_entry(PyObject* args) {
-    PyObject *keywords, *steps, *live, *guards, *module, *results, *finish, *token, *session;
+    PyObject *keywords, *steps, *live, *packed, *guards, *module, *results, *finish, *token, *session;
     Py_ssize_t positional, inputs;
     int is_tuple, gives_scalars;
-    if (!PyArg_ParseTuple(args, "nOO!O!O!OnO!ppOOO", &positional, &keywords, &PyList_Type, &steps, &PyList_Type, &live,
-                          &PyList_Type, &guards, &module, &inputs, &PyTuple_Type, &results, &is_tuple, &gives_scalars,
-                          &finish, &token, &session))
+    if (!PyArg_ParseTuple(args, "nOO!O!O!O!OnO!ppOOO", &positional, &keywords, &PyList_Type, &steps, &PyList_Type,
+                          &live, &PyList_Type, &packed, &PyList_Type, &guards, &module, &inputs, &PyTuple_Type,
+                          &results, &is_tuple, &gives_scalars, &finish, &token, &session))
         return nullptr;
     if (!is_caller(module) || !is_runner(session) || !(keywords == Py_None || PyTuple_Check(keywords))) {
         PyErr_SetString(PyExc_TypeError, "an entry needs a Module, a Session and the names of its keywords");
@@ -188,7 +190,8 @@ std::shared_ptr<Entry> parse_entry(PyObject* args) {
     References& held = entry->references;
     entry->arguments = ArgumentPlan::parse(steps, held);
     entry->live = entry->arguments != nullptr ? LivePlan::parse(live, held) : nullptr;
-    if (entry->live == nullptr) return nullptr;
+    entry->packed = entry->live != nullptr ? PackedPlan::parse(packed, held) : nullptr;
+    if (entry->packed == nullptr) return nullptr;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(guards); ++i) {
         PyObject* set = PyList_GET_ITEM(guards, i);
         if (!is_guards(set)) {
@@ -212,7 +215,7 @@ std::shared_ptr<Entry> parse_entry(PyObject* args) {
     return entry;
 }
 
-// _add(positional, keywords, steps, live, guards, module, inputs, results, is_tuple, gives_scalars, finish, token,
+// _add(positional, keywords, steps, live, packed, guards, module, inputs, results, is_tuple, gives_scalars, finish, token,
 //      session)
 PyObject* jit_add(PyObject* object, PyObject* args) {
     std::shared_ptr<Entry> entry = parse_entry(args);

@@ -1,9 +1,12 @@
 #include "fast/plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
+#include <utility>
 
 #include "fast/guards.h"
+#include "fast/torch.h"
 
 namespace flexor::python {
 
@@ -159,76 +162,114 @@ bool ArgumentPlan::match_one(PyObject* object, const Step*& next, Inputs& inputs
 
 // ---------------------------------------------------------------- live
 
+bool Place::parse(const char* name, PyObject* holder, PyObject* key, References& references, Place& out) {
+    constexpr std::pair<std::string_view, Kind> kKinds[] = {{"item", Kind::kItem},
+                                                            {"element", Kind::kElement},
+                                                            {"cell", Kind::kCell},
+                                                            {"attribute", Kind::kAttribute},
+                                                            {"object", Kind::kObject}};
+    const auto* found =
+        std::find_if(std::begin(kKinds), std::end(kKinds), [&](const auto& k) { return k.first == name; });
+    if (found == std::end(kKinds)) {
+        unknown("place", name);
+        return false;
+    }
+    out = {found->second, references.keep(holder), references.keep(key)};
+    return true;
+}
+
+PyObject* Place::object() const {
+    switch (kind) {
+        case Kind::kItem: {
+            if (!PyDict_CheckExact(holder)) return PyObject_GetItem(holder, key);
+            PyObject* found = PyDict_GetItemWithError(holder, key);
+            Py_XINCREF(found);
+            return found;
+        }
+        case Kind::kElement: return PyObject_GetItem(holder, key);
+        case Kind::kCell: return PyCell_Get(holder);
+        case Kind::kAttribute: return PyObject_GetAttr(holder, key);
+        case Kind::kObject: break;
+    }
+    Py_INCREF(holder);
+    return holder;
+}
+
 std::unique_ptr<LivePlan> LivePlan::parse(PyObject* places, References& references) {
     auto plan = std::make_unique<LivePlan>();
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(places); ++i) {
-        const char* name;
+        const char* kind;
         PyObject *holder, *key, *cls, *sizes;
         const char* dtype;
-        if (!PyArg_ParseTuple(PyList_GET_ITEM(places, i), "sOOOzO", &name, &holder, &key, &cls, &dtype, &sizes))
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(places, i), "sOOOzO", &kind, &holder, &key, &cls, &dtype, &sizes))
             return nullptr;
-        Place place{};
-        const std::string_view kind = name;
-        if (kind == "item") {
-            place.kind = Kind::kItem;
-        } else if (kind == "element") {
-            place.kind = Kind::kElement;
-        } else if (kind == "cell") {
-            place.kind = Kind::kCell;
-        } else if (kind == "attribute") {
-            place.kind = Kind::kAttribute;
-        } else if (kind == "object") {
-            place.kind = Kind::kObject;
-        } else {
-            return unknown("place", name);
-        }
-        place.holder = references.keep(holder);
-        place.key = references.keep(key);
-        place.cls = references.keep(cls);
+        Input input{};
+        if (!Place::parse(kind, holder, key, references, input.place)) return nullptr;
+        input.cls = references.keep(cls);
         if (dtype != nullptr) {
-            place.dtype = dtype_named(dtype);
-            if (!place.dtype || !PyTuple_Check(sizes)) return unknown("dtype or shape", name);
+            input.dtype = dtype_named(dtype);
+            if (!input.dtype || !PyTuple_Check(sizes)) return unknown("dtype or shape", dtype);
             for (Py_ssize_t axis = 0; axis < PyTuple_GET_SIZE(sizes); ++axis)
-                place.sizes.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(sizes, axis)));
+                input.sizes.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(sizes, axis)));
             if (PyErr_Occurred()) return nullptr;
         }
-        plan->places_.push_back(std::move(place));
+        plan->inputs_.push_back(std::move(input));
     }
     return plan;
 }
 
-// A new reference, or null with an error set.
-PyObject* LivePlan::object_at(const Place& place) {
-    switch (place.kind) {
-        case Kind::kItem: {
-            if (!PyDict_CheckExact(place.holder)) return PyObject_GetItem(place.holder, place.key);
-            PyObject* found = PyDict_GetItemWithError(place.holder, place.key);
-            Py_XINCREF(found);
-            return found;
-        }
-        case Kind::kElement: return PyObject_GetItem(place.holder, place.key);
-        case Kind::kCell: return PyCell_Get(place.holder);
-        case Kind::kAttribute: return PyObject_GetAttr(place.holder, place.key);
-        case Kind::kObject: break;
-    }
-    Py_INCREF(place.holder);
-    return place.holder;
-}
-
 bool LivePlan::fetch(Inputs& inputs) const {
-    for (const Place& place : places_) {
-        PyObject* object = object_at(place);
+    for (const Input& input : inputs_) {
+        PyObject* object = input.place.object();
         if (object == nullptr) {
             PyErr_Clear();
             return false;
         }
-        const bool is_of_class = has_class(object, place.cls);
+        const bool is_of_class = has_class(object, input.cls);
         if (!inputs.add_owned(object) || !is_of_class) return false;
-        if (!place.dtype) continue;
+        if (!input.dtype) continue;
         const Value& value = inputs.values().back();
-        if (!value.is_tensor() || value.tensor().dtype() != *place.dtype) return false;
+        if (!value.is_tensor() || value.tensor().dtype() != *input.dtype) return false;
         const auto sizes = value.tensor().sizes();
-        if (!std::equal(sizes.begin(), sizes.end(), place.sizes.begin(), place.sizes.end())) return false;
+        if (!std::equal(sizes.begin(), sizes.end(), input.sizes.begin(), input.sizes.end())) return false;
+    }
+    return true;
+}
+
+// ---------------------------------------------------------------- packed weights
+
+std::unique_ptr<PackedPlan> PackedPlan::parse(PyObject* weights, References& references) {
+    auto plan = std::make_unique<PackedPlan>();
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(weights); ++i) {
+        const char* kind;
+        PyObject *holder, *key, *tensor, *version;
+        unsigned long long address;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(weights, i), "sOOOKO", &kind, &holder, &key, &tensor, &address, &version))
+            return nullptr;
+        Weight weight{};
+        if (!Place::parse(kind, holder, key, references, weight.place)) return nullptr;
+        weight.tensor = references.keep(tensor);
+        weight.address = reinterpret_cast<const void*>(static_cast<std::uintptr_t>(address));
+        if (version != Py_None) weight.version = PyLong_AsLongLong(version);
+        if (PyErr_Occurred()) return nullptr;
+        plan->weights_.push_back(weight);
+    }
+    return plan;
+}
+
+bool PackedPlan::are_current() const {
+    if (weights_.empty()) return true;
+    const bool records = says_true(torch.is_grad_enabled);
+    for (const Weight& weight : weights_) {
+        PyObject* found = weight.place.object();
+        if (found == nullptr) PyErr_Clear();
+        Py_XDECREF(found);  // the tensor is kept; of another object only the address is compared
+        if (found != weight.tensor || data_of(found) != weight.address) return false;
+        if (weight.version >= 0 && version_of(found) != weight.version) return false;
+        if (records && is_torch_tensor(found) && ask_truth(torch.requires_grad, found) != 0) {
+            PyErr_Clear();
+            return false;
+        }
     }
     return true;
 }

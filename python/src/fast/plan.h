@@ -12,7 +12,8 @@
 //   ("same", object)         this object
 //   ("tuple", class, n), ("list", class, n)   followed by the steps of n elements
 //   ("dict", keys)           followed by the steps of its values
-// and of what is read on the way ("live"): (kind, holder, key, class, dtype, sizes), dtype and sizes None for numbers.
+// of what is read on the way ("live"): (kind, holder, key, class, dtype, sizes), dtype and sizes None for numbers; and of
+// weights that were packed: (kind, holder, key, tensor, address, version), version None where it counts none.
 #include <Python.h>
 
 #include <cstdint>
@@ -76,23 +77,50 @@ private:
     std::vector<Step> steps_;
 };
 
+// Where an object is found anew at every call: flexor.frontend.cpython.guards.Place.
+struct Place {
+    enum class Kind : std::uint8_t { kItem, kElement, kCell, kAttribute, kObject };
+    Kind kind = Kind::kObject;
+    PyObject* holder = nullptr;
+    PyObject* key = nullptr;
+
+    // False with a Python error set.
+    static bool parse(const char* kind, PyObject* holder, PyObject* key, References& references, Place& out);
+    // A new reference, or null with a Python error set.
+    PyObject* object() const;
+};
+
 class LivePlan {
 public:
     static std::unique_ptr<LivePlan> parse(PyObject* places, References& references);
     bool fetch(Inputs& inputs) const;
 
 private:
-    enum class Kind : std::uint8_t { kItem, kElement, kCell, kAttribute, kObject };
-    struct Place {
-        Kind kind;
-        PyObject* holder = nullptr;
-        PyObject* key = nullptr;
+    struct Input {
+        Place place;
         PyObject* cls = nullptr;
         std::optional<DType> dtype;
         std::vector<std::int64_t> sizes;
     };
-    static PyObject* object_at(const Place& place);
-    std::vector<Place> places_;
+    std::vector<Input> inputs_;
+};
+
+// Weights that a program holds packed.
+class PackedPlan {
+public:
+    static std::unique_ptr<PackedPlan> parse(PyObject* weights, References& references);
+    // Whether each tensor is where it was found, with the memory and the version that it had, and none of them collects
+    // gradients at the moment. No error stays set.
+    bool are_current() const;
+
+private:
+    struct Weight {
+        Place place;
+        PyObject* tensor = nullptr;
+        const void* address = nullptr;
+        std::int64_t version = -1;  // -1: counts none
+    };
+    std::vector<Weight> weights_;
 };
 
 }  // namespace flexor::python

@@ -71,6 +71,7 @@ bool look_for_torch() {
     torch.is_neg = attribute(tensor, "is_neg");
     torch.requires_grad = attribute(tensor, "requires_grad");
     torch.is_inference = attribute(tensor, "is_inference");
+    torch.version = attribute(tensor, "_version");
     torch.is_grad_enabled = attribute(module, "is_grad_enabled");
     torch.is_inference_mode_enabled = attribute(module, "is_inference_mode_enabled");
     if (torch.is_neg == nullptr || torch.requires_grad == nullptr) torch.api = nullptr;
@@ -100,6 +101,14 @@ bool says_true(PyObject* function) {
     const bool is_true = answer == Py_True;
     Py_XDECREF(answer);
     return is_true;
+}
+
+std::int64_t version_of(PyObject* tensor) {
+    PyObject* answer = torch.version != nullptr ? ask(torch.version, tensor) : nullptr;
+    const std::int64_t version = answer != nullptr ? PyLong_AsLongLong(answer) : -1;
+    Py_XDECREF(answer);
+    if (PyErr_Occurred()) PyErr_Clear();
+    return version;
 }
 
 bool torch_is_plain() {

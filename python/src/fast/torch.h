@@ -2,6 +2,8 @@
 // What is known of torch once it is imported: its parts, looked up once, and its state, asked for every call.
 #include <Python.h>
 
+#include <cstdint>
+
 #include "dlpack/dlpack.h"
 
 namespace flexor::python {
@@ -14,6 +16,7 @@ struct Torch {
     PyObject* is_neg = nullptr;              // descriptors of torch.Tensor
     PyObject* requires_grad = nullptr;
     PyObject* is_inference = nullptr;
+    PyObject* version = nullptr;
     PyObject* is_grad_enabled = nullptr;  // functions
     PyObject* is_inference_mode_enabled = nullptr;
     PyObject* increment_version = nullptr;
@@ -35,6 +38,9 @@ inline bool is_torch_tensor(PyObject* object) {  // exactly, or a Parameter
 int ask_truth(PyObject* descriptor, PyObject* object);
 // The same of a function without arguments, which may be null: then false, without an error.
 bool says_true(PyObject* function);
+
+// The version counter of a tensor, which every write raises; -1, without an error, where there is none.
+std::int64_t version_of(PyObject* tensor);
 
 // Whether torch is in the state in which calls do what they say: no autocast, no function mode, no dispatch mode.
 bool torch_is_plain();
