@@ -483,6 +483,98 @@ class FunctionOps:
         C1: aligned at the last axis, sizes are equal or one of them is 1
         elsewhere: torch.addcmul"""
 
+    def acos(self, /, x: Tensor | Scalar) -> Var:
+        """The angle whose cosine is x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.acos, numpy.arccos, Acos"""
+
+    def asin(self, /, x: Tensor | Scalar) -> Var:
+        """The angle whose sine is x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.asin, numpy.arcsin, Asin"""
+
+    def atan(self, /, x: Tensor | Scalar) -> Var:
+        """The angle whose tangent is x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.atan, numpy.arctan, Atan"""
+
+    def acosh(self, /, x: Tensor | Scalar) -> Var:
+        """The inverse of cosh at x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.acosh, numpy.arccosh, Acosh"""
+
+    def asinh(self, /, x: Tensor | Scalar) -> Var:
+        """The inverse of sinh at x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.asinh, numpy.arcsinh, Asinh"""
+
+    def atanh(self, /, x: Tensor | Scalar) -> Var:
+        """The inverse of tanh at x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.atanh, numpy.arctanh, Atanh"""
+
+    def cosh(self, /, x: Tensor | Scalar) -> Var:
+        """The hyperbolic cosine of x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.cosh, numpy.cosh, Cosh"""
+
+    def sinh(self, /, x: Tensor | Scalar) -> Var:
+        """The hyperbolic sine of x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.sinh, numpy.sinh, Sinh"""
+
+    def erfc(self, /, x: Tensor | Scalar) -> Var:
+        """1 - erf(x), exact where erf is near 1.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.erfc"""
+
+    def erfinv(self, /, x: Tensor | Scalar) -> Var:
+        """The inverse of erf at x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.erfinv"""
+
+    def lgamma(self, /, x: Tensor | Scalar) -> Var:
+        """The logarithm of the magnitude of the gamma function at x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.lgamma"""
+
+    def digamma(self, /, x: Tensor | Scalar) -> Var:
+        """The derivative of the logarithm of the gamma function at x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.digamma"""
+
+    def i0(self, /, x: Tensor | Scalar) -> Var:
+        """The modified Bessel function of the first kind of order 0 at x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.i0"""
+
+    def copysign(self, /, x: Tensor | Scalar, y: Tensor | Scalar) -> Var:
+        """The magnitude of x with the sign of y; the sign of NaN is positive.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: aligned at the last axis, sizes are equal or one of them is 1
+        elsewhere: torch.copysign, numpy.copysign"""
+
+    def hypot(self, /, x: Tensor | Scalar, y: Tensor | Scalar) -> Var:
+        """The length of the hypotenuse over x and y, without overflow between.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: aligned at the last axis, sizes are equal or one of them is 1
+        elsewhere: torch.hypot, numpy.hypot"""
+
     def reduce_sum(self, /, x: Tensor, *, axes: Integers | None = None, keepdim: bool = False, dtype: DType | None = None) -> Var:
         """The sum over axes (none: all); integers and bools sum in i64.
 
@@ -698,6 +790,14 @@ class FunctionOps:
         C1: the axis lies within the rank of x
         C2: the index lies within the axis
         elsewhere: torch.select"""
+
+    def diagonal(self, /, x: Tensor, *, offset: Integer = 0, a: Integer = 0, b: Integer = 1) -> Var:
+        """The elements of x whose index along b is offset more than along a, as the last axis.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: the axis lies within the rank of x
+        C2: a and b are two axes
+        elsewhere: torch.diagonal, numpy.diagonal"""
 
     def narrow(self, /, x: Tensor, *, axis: Integer, start: Integer, length: Integer) -> Var:
         """length elements of x from start along an axis.
@@ -1518,6 +1618,143 @@ class FunctionOps:
         writes its first operand
         elsewhere: torch.Tensor.bitwise_not_"""
 
+    def acos_(self, /, x: Tensor) -> Var:
+        """As acos, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.acos_"""
+
+    def asin_(self, /, x: Tensor) -> Var:
+        """As asin, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.asin_"""
+
+    def atan_(self, /, x: Tensor) -> Var:
+        """As atan, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.atan_"""
+
+    def acosh_(self, /, x: Tensor) -> Var:
+        """As acosh, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.acosh_"""
+
+    def asinh_(self, /, x: Tensor) -> Var:
+        """As asinh, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.asinh_"""
+
+    def atanh_(self, /, x: Tensor) -> Var:
+        """As atanh, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.atanh_"""
+
+    def cosh_(self, /, x: Tensor) -> Var:
+        """As cosh, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.cosh_"""
+
+    def sinh_(self, /, x: Tensor) -> Var:
+        """As sinh, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.sinh_"""
+
+    def erfc_(self, /, x: Tensor) -> Var:
+        """As erfc, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.erfc_"""
+
+    def erfinv_(self, /, x: Tensor) -> Var:
+        """As erfinv, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.erfinv_"""
+
+    def lgamma_(self, /, x: Tensor) -> Var:
+        """As lgamma, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.lgamma_"""
+
+    def digamma_(self, /, x: Tensor) -> Var:
+        """As digamma, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.digamma_"""
+
+    def i0_(self, /, x: Tensor) -> Var:
+        """As i0, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.i0_"""
+
+    def copysign_(self, /, x: Tensor, y: Tensor | Scalar) -> Var:
+        """As copysign, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: aligned at the last axis, sizes are equal or one of them is 1
+        C2: the result has the sizes of the first operand
+        C3: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.copysign_"""
+
+    def hypot_(self, /, x: Tensor, y: Tensor | Scalar) -> Var:
+        """As hypot, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: aligned at the last axis, sizes are equal or one of them is 1
+        C2: the result has the sizes of the first operand
+        C3: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.hypot_"""
+
     def tril_(self, /, x: Tensor, *, diagonal: Integer = 0) -> Var:
         """As tril, written into the first operand.
 
@@ -2010,6 +2247,98 @@ class VarOps:
         C1: aligned at the last axis, sizes are equal or one of them is 1
         elsewhere: torch.addcmul"""
 
+    def acos(self) -> Var:
+        """The angle whose cosine is x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.acos, numpy.arccos, Acos"""
+
+    def asin(self) -> Var:
+        """The angle whose sine is x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.asin, numpy.arcsin, Asin"""
+
+    def atan(self) -> Var:
+        """The angle whose tangent is x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.atan, numpy.arctan, Atan"""
+
+    def acosh(self) -> Var:
+        """The inverse of cosh at x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.acosh, numpy.arccosh, Acosh"""
+
+    def asinh(self) -> Var:
+        """The inverse of sinh at x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.asinh, numpy.arcsinh, Asinh"""
+
+    def atanh(self) -> Var:
+        """The inverse of tanh at x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.atanh, numpy.arctanh, Atanh"""
+
+    def cosh(self) -> Var:
+        """The hyperbolic cosine of x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.cosh, numpy.cosh, Cosh"""
+
+    def sinh(self) -> Var:
+        """The hyperbolic sine of x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.sinh, numpy.sinh, Sinh"""
+
+    def erfc(self) -> Var:
+        """1 - erf(x), exact where erf is near 1.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.erfc"""
+
+    def erfinv(self) -> Var:
+        """The inverse of erf at x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.erfinv"""
+
+    def lgamma(self) -> Var:
+        """The logarithm of the magnitude of the gamma function at x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.lgamma"""
+
+    def digamma(self) -> Var:
+        """The derivative of the logarithm of the gamma function at x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.digamma"""
+
+    def i0(self) -> Var:
+        """The modified Bessel function of the first kind of order 0 at x.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.i0"""
+
+    def copysign(self, /, y: Tensor | Scalar) -> Var:
+        """The magnitude of x with the sign of y; the sign of NaN is positive.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: aligned at the last axis, sizes are equal or one of them is 1
+        elsewhere: torch.copysign, numpy.copysign"""
+
+    def hypot(self, /, y: Tensor | Scalar) -> Var:
+        """The length of the hypotenuse over x and y, without overflow between.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: aligned at the last axis, sizes are equal or one of them is 1
+        elsewhere: torch.hypot, numpy.hypot"""
+
     def reduce_sum(self, /, *, axes: Integers | None = None, keepdim: bool = False, dtype: DType | None = None) -> Var:
         """The sum over axes (none: all); integers and bools sum in i64.
 
@@ -2225,6 +2554,14 @@ class VarOps:
         C1: the axis lies within the rank of x
         C2: the index lies within the axis
         elsewhere: torch.select"""
+
+    def diagonal(self, /, *, offset: Integer = 0, a: Integer = 0, b: Integer = 1) -> Var:
+        """The elements of x whose index along b is offset more than along a, as the last axis.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: the axis lies within the rank of x
+        C2: a and b are two axes
+        elsewhere: torch.diagonal, numpy.diagonal"""
 
     def narrow(self, /, *, axis: Integer, start: Integer, length: Integer) -> Var:
         """length elements of x from start along an axis.
@@ -3020,6 +3357,143 @@ class VarOps:
         C2: no two elements of the first operand share memory
         writes its first operand
         elsewhere: torch.Tensor.bitwise_not_"""
+
+    def acos_(self) -> Var:
+        """As acos, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.acos_"""
+
+    def asin_(self) -> Var:
+        """As asin, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.asin_"""
+
+    def atan_(self) -> Var:
+        """As atan, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.atan_"""
+
+    def acosh_(self) -> Var:
+        """As acosh, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.acosh_"""
+
+    def asinh_(self) -> Var:
+        """As asinh, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.asinh_"""
+
+    def atanh_(self) -> Var:
+        """As atanh, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.atanh_"""
+
+    def cosh_(self) -> Var:
+        """As cosh, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.cosh_"""
+
+    def sinh_(self) -> Var:
+        """As sinh, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.sinh_"""
+
+    def erfc_(self) -> Var:
+        """As erfc, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.erfc_"""
+
+    def erfinv_(self) -> Var:
+        """As erfinv, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.erfinv_"""
+
+    def lgamma_(self) -> Var:
+        """As lgamma, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.lgamma_"""
+
+    def digamma_(self) -> Var:
+        """As digamma, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.digamma_"""
+
+    def i0_(self) -> Var:
+        """As i0, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: the result has the sizes of the first operand
+        C2: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.i0_"""
+
+    def copysign_(self, /, y: Tensor | Scalar) -> Var:
+        """As copysign, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: aligned at the last axis, sizes are equal or one of them is 1
+        C2: the result has the sizes of the first operand
+        C3: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.copysign_"""
+
+    def hypot_(self, /, y: Tensor | Scalar) -> Var:
+        """As hypot, written into the first operand.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: aligned at the last axis, sizes are equal or one of them is 1
+        C2: the result has the sizes of the first operand
+        C3: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.hypot_"""
 
     def tril_(self, /, *, diagonal: Integer = 0) -> Var:
         """As tril, written into the first operand.

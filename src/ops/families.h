@@ -13,6 +13,7 @@ namespace flexor::ops {
 
 std::vector<OpDef> unary_ops();
 std::vector<OpDef> binary_ops();
+std::vector<OpDef> special_ops();
 std::vector<OpDef> reduce_ops();
 std::vector<OpDef> movement_ops();
 std::vector<OpDef> contraction_ops();

@@ -321,6 +321,29 @@ bool select_shape(ShapeContext& context, Results& results) {
     results.push_back(view_result(std::move(sizes), std::move(strides), offset));
     return true;
 }
+// The axes a and b become one axis at the end, along both of them at once.
+bool diagonal_shape(ShapeContext& context, Results& results) {
+    const TensorType& x = context.type(0);
+    const int a = rules::normal_axis(context.attrs().integer("a"), x.rank());
+    const int b = rules::normal_axis(context.attrs().integer("b"), x.rank());
+    if (a < 0 || b < 0) return context.fail(kAxisInRange);
+    if (a == b) return context.fail(2);
+    const Dim offset = context.attrs().integer("offset");
+    const Dim first_a = Dim::max(-offset, 0), first_b = Dim::max(offset, 0);
+    const Dim length = Dim::max(Dim::min(x.sizes[at(a)] - first_a, x.sizes[at(b)] - first_b), 0);
+    // Of nothing no element is read, but the pointer must stay inside.
+    const Dim first = (first_a * x.strides[at(a)] + first_b * x.strides[at(b)]) * Dim::min(length, 1);
+    std::vector<Dim> sizes = x.sizes, strides = x.strides;
+    for (const int axis : {std::max(a, b), std::min(a, b)}) {
+        sizes.erase(sizes.begin() + axis);
+        strides.erase(strides.begin() + axis);
+    }
+    const ShapeEnv& env = context.env();
+    sizes.push_back(env.simplify(length));
+    strides.push_back(x.strides[at(a)] + x.strides[at(b)]);
+    results.push_back(view_result(std::move(sizes), std::move(strides), env.simplify(first)));
+    return true;
+}
 bool narrow_shape(ShapeContext& context, Results& results) {
     const TensorType& x = context.type(0);
     const int axis = rules::normal_axis(context.attrs().integer("axis"), x.rank());
@@ -665,6 +688,11 @@ std::vector<Sample> select_samples() {
             sample({input({3, 5})}, Attrs{{"axis", -1}, {"index", -5}}),
             sample({input({1})}, Attrs{{"axis", 0}, {"index", 0}})};
 }
+std::vector<Sample> diagonal_samples() {
+    return {sample({input({3, 5})}), sample({input({17, 2, 3})}, Attrs{{"offset", 1}, {"a", 0}, {"b", -1}}),
+            sample({input({3, 2, 5})}, Attrs{{"offset", -1}, {"a", 2}, {"b", 0}}),
+            sample({input({1, 3})}, Attrs{{"offset", 5}}), sample({input({0, 3})}, Attrs{{"offset", -1}})};
+}
 std::vector<Sample> narrow_samples() {
     return {sample({input({17, 2})}, Attrs{{"axis", 0}, {"start", 3}, {"length", 13}}),
             sample({input({5})}, Attrs{{"axis", 0}, {"start", 5}, {"length", 0}}),
@@ -777,6 +805,10 @@ std::vector<OpDef> movement_ops() {
          attr({{"axis", integer, 0}, {"index", integer, {}}}),
          keep<Constraint>({in_range, {"the index lies within the axis", DiagnosticId::kElementIndexOutOfRange, 0}}),
          select_shape, select_samples, {"torch.select", "", ""});
+    view("diagonal", "The elements of x whose index along b is offset more than along a, as the last axis.",
+         attr({{"offset", integer, 0}, {"a", integer, 0}, {"b", integer, 1}}),
+         keep<Constraint>({in_range, {"a and b are two axes", DiagnosticId::kDuplicateAxis, 0}}), diagonal_shape,
+         diagonal_samples, {"torch.diagonal", "numpy.diagonal", ""});
     view("narrow", "length elements of x from start along an axis.",
          attr({{"axis", integer, {}}, {"start", integer, {}}, {"length", integer, {}}}),
          keep<Constraint>({in_range,

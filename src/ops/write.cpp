@@ -139,7 +139,9 @@ constexpr std::array kInPlace = std::to_array<std::string_view>(
      "exp2",        "expm1",    "log",       "log2",        "log10",        "log1p",      "sin",         "cos",
      "tan",         "tanh",     "erf",       "sigmoid",     "relu",         "relu6",      "silu",        "elu",
      "leaky_relu",  "hardtanh", "hardswish", "hardsigmoid", "floor",        "ceil",       "round",       "trunc",
-     "bitwise_not", "tril",     "triu"});
+     "bitwise_not", "tril",     "triu",      "acos",        "asin",         "atan",       "acosh",       "asinh",
+     "atanh",       "cosh",     "sinh",      "erfc",        "erfinv",       "lgamma",     "digamma",     "i0",
+     "copysign",    "hypot"});
 
 template <std::size_t i>
 const OpDef& base() {
@@ -345,6 +347,7 @@ OpDef in_place(std::size_t i, const OpDef& op) {
     const bool method = torch.starts_with("torch.") && torch.find('.', 6) == std::string::npos;
     // The float functions give floats, which integers do not take back.
     const bool floats_only = op.dtype.value == DTypeRule(rules::to_float) ||
+                             op.dtype.value == DTypeRule(rules::promote_to_float) ||
                              op.dtype.value == DTypeRule(rules::quotient) || name == "reciprocal";
     // A bool promoted by a scalar is not stored back either.
     const bool numbers_only =
@@ -392,7 +395,8 @@ std::vector<OpDef> write_ops() {
            {"torch.Tensor.fill_", "numpy.ndarray.fill", ""}, writes);
 
     // What the entries point to must stay reachable, so the families stay too.
-    static const auto& families = *new std::vector<std::vector<OpDef>>{binary_ops(), unary_ops(), indexing_ops()};
+    static const auto& families =
+        *new std::vector<std::vector<OpDef>>{binary_ops(), unary_ops(), special_ops(), indexing_ops()};
     for (const auto& family : families) {
         for (const OpDef& op : family) {
             for (std::size_t i = 0; i < kInPlace.size(); ++i) {

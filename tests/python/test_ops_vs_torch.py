@@ -113,6 +113,19 @@ UNARY = (
     unary("isfinite", torch.isfinite, ALL),
     unary("logical_not", torch.logical_not, ALL),
     unary("bitwise_not", torch.bitwise_not, BITS),
+    unary("acos", torch.acos, (*FLOATS, torch.bool), "unit"),
+    unary("asin", torch.asin, (*FLOATS, torch.bool), "unit"),
+    unary("atan", torch.atan, ALL),
+    unary("acosh", torch.acosh, ALL),
+    unary("asinh", torch.asinh, ALL),
+    unary("atanh", torch.atanh, FLOATS, "unit", ulps=8),
+    unary("cosh", torch.cosh, FLOATS, ulps=8),
+    unary("sinh", torch.sinh, FLOATS, ulps=8),
+    unary("erfc", torch.erfc, NUMBERS, magnitude=torch.ones_like),
+    unary("erfinv", torch.erfinv, FLOATS, "unit", ulps=32),
+    unary("lgamma", torch.lgamma, NUMBERS, ulps=8, magnitude=lambda x: 16 + x),
+    unary("digamma", torch.digamma, FLOATS, "positive", ulps=16, magnitude=lambda x: 16 + 1 / x),
+    unary("i0", torch.i0, FLOATS, ulps=16),
 )
 
 
@@ -140,6 +153,8 @@ BINARY = (
     binary("fmax", dtypes=FLOATS),
     binary("fmin", dtypes=FLOATS),
     binary("atan2", dtypes=(torch.float32, torch.float64)),
+    binary("copysign", dtypes=ALL),
+    binary("hypot", dtypes=FLOATS),
     *(
         binary(op, dtypes=ALL)
         for op in ("eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor")
@@ -320,6 +335,8 @@ MOVEMENT += (
         lambda n: [((n, 3, 6),), ((2, 3, n),)],
         attrs={"axis": 1, "index": -2},
     ),
+    Case("diagonal", lambda x: x.diagonal(1, 2, 0), ALL, cubes, attrs={"offset": 1, "a": 2, "b": 0}),
+    Case("diagonal", lambda x: x.diagonal(-2), (torch.float32,), cubes, attrs={"offset": -2}, label="below"),
     Case(
         "narrow",
         lambda x: x.narrow(1, 1, 2),
