@@ -6,7 +6,8 @@ A record's samples run in a row through jitted functions in two manners: "run" h
 to one function; "text" writes them into the function, as most code has them. A sample is judged by its results (values, dtypes,
 shapes, types, whether they share memory with an argument), by what it wrote, and by the class of what it raised. It is `native` if
 the program ran it without a foreign call, `refused` if Python ran the whole call, else `foreign`; beside these stand `wrong` and
-`other_error`: both raised, but flexor no subclass of what eager raises.
+`other_error`: both raised, but flexor no subclass of what eager raises. Inputs that eager refuses are counted apart, as `errors`: they
+are judged like samples, but need not be native. A record is native if all its samples are; its family is that of `op_families`.
 Every record has a process of its own, so that a crash is one row.
 """
 
@@ -17,6 +18,7 @@ import copy
 import itertools
 import json
 import multiprocessing
+import sys
 import types
 import warnings
 from collections.abc import Callable, Iterator
@@ -30,9 +32,13 @@ import flexor
 from flexor._jit import _interpreter
 from flexor.session import default_session
 
+sys.path.append(str(Path(__file__).parent))
+from op_families import FAMILIES, family_of  # noqa: E402
+
 DTYPES = (torch.float32, torch.int64, torch.bool)
 MANNERS = ("run", "text")
 VARIANTS = ("function", "method", "in_place")
+COUNTS = ("samples", "native", "foreign", "refused", "errors", "wrong", "other_error", "crash")
 ORDERS = ("argsort", "sort", "topk", "msort")  # leave the order of equal elements open
 OTHER_CLASS = "raised"  # begins what judge says where both raise, but not the same class
 TOLERANCE = {torch.float32: (2e-5, 2e-5), torch.float64: (1e-7, 1e-7), torch.complex64: (2e-5, 2e-5), torch.complex128: (1e-7, 1e-7)}
@@ -216,17 +222,19 @@ def _why_interpreted() -> str:
     return "interpreted: " + ", ".join(sorted({f"{row['op']} {row['reason']}" for row in rows if not row["op"].startswith("foreign")}))
 
 
-def _tally(program: Program, arguments: tuple[Any, ...], values: bool, row: dict[str, Any], what: str) -> None:
+def _tally(program: Program, arguments: tuple[Any, ...], values: bool, row: dict[str, Any], what: str, is_error: bool = False) -> None:
     fallbacks = dict(program.jitted.stats()["fallbacks"])
     default_session().reset_stats()
     before = _interpreted()
     problem = judge(program, arguments, values)
-    row["samples"] += 1
     stats = program.jitted.stats()
     refused = next((reason for reason, n in stats["fallbacks"].items() if n != fallbacks.get(reason, 0)), None)
     if problem is not None:
         row["other_error" if problem.startswith(OTHER_CLASS) and "where eager" not in problem else "wrong"] += 1
         row["problems"].append(f"{what}: {problem}")
+    row["errors" if is_error else "samples"] += 1
+    if is_error:
+        return
     if refused is not None:
         row["refused"] += 1
         _reason(row, refused)
@@ -254,7 +262,7 @@ def run_record(
     if op is None:
         return None
     row: dict[str, Any] = {"name": name_of(record), "manner": manner, "variant": variant}
-    row |= {"samples": 0, "native": 0, "foreign": 0, "refused": 0, "wrong": 0, "other_error": 0, "crash": 0, "reasons": {}, "problems": []}
+    row |= {key: 0 for key in COUNTS} | {"reasons": {}, "problems": []}
     programs = Programs(op, manner)
     values = not record.name.startswith(("empty", "new_empty"))  # of uninitialised memory
     with torch.no_grad():
@@ -269,7 +277,7 @@ def run_record(
             for number, error in enumerate(itertools.islice(record.error_inputs("cpu"), most_errors)):
                 sample = error.sample_input
                 program, arguments = programs.of((sample.input, *sample.args), sample.kwargs)
-                _tally(program, arguments, values, row, f"error input {number} {_summary(sample)}")
+                _tally(program, arguments, values, row, f"error input {number} {_summary(sample)}", is_error=True)
     return row
 
 
@@ -312,36 +320,49 @@ def run_apart(record: Any, manner: str, variant: str, dtypes: tuple[torch.dtype,
 
 
 def _lost(record: Any, manner: str, variant: str, why: str) -> dict[str, Any]:
-    counts = {"samples": 0, "native": 0, "foreign": 0, "refused": 0, "wrong": 0, "other_error": 0, "crash": 1}
+    counts = dict.fromkeys(COUNTS, 0) | {"crash": 1}
     return {"name": name_of(record), "manner": manner, "variant": variant, **counts, "reasons": {}, "problems": [why]}
 
 
 def shown(row: dict[str, Any]) -> str:
     """A row in one line, and its problems below."""
-    counts = ", ".join(f"{row[k]} {k}" for k in ("native", "foreign", "refused", "wrong", "other_error", "crash") if row[k])
+    counts = ", ".join(f"{row[k]} {k}" for k in COUNTS[1:] if row[k])
     reasons = "; ".join(sorted(row["reasons"], key=lambda r: -row["reasons"][r])[:3])
     lines = [f"{row['name']} [{row['manner']}, {row['variant']}] {row['samples']} samples: {counts}  {reasons[:150]}"]
     return "\n    ".join(lines + row["problems"][:4])
 
 
 def result(row: dict[str, Any]) -> dict[str, Any]:
-    """A row as it is kept."""
+    """A row as it is kept: with its family, the commonest reason why samples were not native, and the first problem."""
     reason = max(row["reasons"], key=row["reasons"].get, default="")
-    kept = ("name", "manner", "variant", "samples", "native", "foreign", "refused", "wrong", "other_error", "crash")
-    return {**{key: row[key] for key in kept}, "reason": reason, "problem": row["problems"][0] if row["problems"] else ""}
+    kept = {key: row[key] for key in ("name", "manner", "variant", *COUNTS)}
+    return {"family": family_of(row["name"]), **kept, "reason": reason, "problem": row["problems"][0] if row["problems"] else ""}
+
+
+def is_native(row: dict[str, Any]) -> bool:
+    """Whether every sample of a record ran without a foreign call or an op outside of compiled programs."""
+    return bool(row["native"] == row["samples"] and not row["crash"])
 
 
 def totals(rows: list[dict[str, Any]]) -> str:
-    """What all rows sum to."""
+    """What rows as they are kept sum to, by manner and by family, and what stands between records of families and being native."""
     lines = []
-    for manner in MANNERS:
-        for variant in VARIANTS:
-            chosen = [r for r in rows if (r["manner"], r["variant"]) == (manner, variant) and r["samples"] + r["crash"]]
-            if chosen:
-                whole = sum(r["native"] == r["samples"] for r in chosen)
-                sums = ", ".join(f"{sum(r[k] for r in chosen)} {k}" for k in ("samples", "native", "foreign", "refused", "wrong", "other_error", "crash"))
-                lines.append(f"{manner}, {variant}: {len(chosen)} records, {whole} of them native in every sample; {sums}")
+    for manner, variant in itertools.product(MANNERS, VARIANTS):
+        chosen = [r for r in rows if (r["manner"], r["variant"]) == (manner, variant) and r["samples"] + r["errors"] + r["crash"]]
+        if not chosen:
+            continue
+        sums = ", ".join(f"{sum(r[k] for r in chosen)} {k}" for k in COUNTS)
+        lines.append(f"{manner}, {variant}: {_share(chosen)} records native; {sums}")
+        lines.append(f"  in families: {_share([r for r in chosen if r['family'] in FAMILIES])}")
+        lines += [f"    {family}: {_share([r for r in chosen if r['family'] == family])}" for family in FAMILIES]
+        open_ = [r for r in chosen if r["family"] in FAMILIES and not is_native(r)]
+        lines += [f"  {r['family']} {r['name']}: {r['native']} of {r['samples']}, {r['reason'][:110]}" for r in open_]
     return "\n".join(lines)
+
+
+def _share(rows: list[dict[str, Any]]) -> str:
+    native = sum(map(is_native, rows))
+    return f"{native} of {len(rows)}" + (f" ({100 * native / len(rows):.1f} %)" if rows else "")
 
 
 def main() -> None:
