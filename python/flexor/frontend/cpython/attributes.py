@@ -354,11 +354,11 @@ def _of_tensor(t: Translator, value: Dynamic, name: str) -> Value:
             return Known(getattr(sys.modules["torch"], dtype) if is_torch else np.dtype(dtype))
         if name == "ndim":
             return lowering.rank(value)  # type: ignore[no-any-return]
-        if name in ("T", "mT"):
+        if name in ("T", "mT", "H", "mH"):  # of real numbers, which are their own conjugates
             rank = lowering.rank(value).object
-            if name == "T" and (rank == 2 or not is_torch):
+            if name in ("T", "H") and (rank == 2 or name == "T" and not is_torch):
                 return t.writer.op("permute", value, axes=list(range(rank))[::-1])
-            if name == "mT" and rank >= 2:
+            if name in ("mT", "mH") and rank >= 2:
                 return t.writer.op("transpose", value, a=-2, b=-1)
         if is_torch and name == "device":
             return Known(sys.modules["torch"].device("cpu"))

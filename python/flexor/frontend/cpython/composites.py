@@ -86,14 +86,27 @@ class Composites:
             self.assume_equal(self.shape_of(x)[0], self.shape_of(y)[0], "equal batches")
         return self.writer.op("matmul", x, y)
 
+    def outer_sum(self, c: Any, x: Any, y: Any, beta: Any, alpha: Any) -> Any:
+        """torch.addr, of bools too."""
+        self.ranked(x, 1), self.ranked(y, 1)
+        if self.dtype_of(self.alike(x, y)) != "bool":
+            return self.scaled_sum(c, self.writer.op("outer", x, y), beta, alpha)
+        self.alike(x, c)
+        c = self.writer.op("expand", c, shape=[self.shape_of(x)[0], self.shape_of(y)[0]])
+        both = self.writer.op("logical_and", self.writer.op("unsqueeze", x, axis=1), y)
+        parts = [part for part, factor in ((c, beta), (both, alpha)) if _plain(factor)]
+        if len(parts) != 2:
+            raise NotWritten("a factor of 0 for bools")
+        return self.writer.op("logical_or", *parts)
+
     def scaled_sum(self, c: Any, product: Any, beta: Any, alpha: Any) -> Any:
-        """beta c + alpha product; c is not read where beta is 0."""
+        """beta c + alpha product; c is not read where beta is 0. Factors of integers lose their fractions."""
         self.numbers(product, c)
-        if self.dtype_of(c) == "int64" and not all(is_int(factor) for factor in (beta, alpha)):
-            raise NotWritten("a factor of floats for integers")
-        scaled = product if _is(alpha, 1) else self.writer.op("mul", product, alpha)
         if isinstance(beta, Dynamic):
             raise NotWritten("a factor that may be 0")
+        if self.dtype_of(c) == "int64":
+            beta, alpha = (factor if is_int(factor) else Known(int(_plain(factor))) for factor in (beta, alpha))
+        scaled = product if _is(alpha, 1) else self.writer.op("mul", product, alpha)
         if _is(beta, 0):
             return scaled
         c = self.writer.op("expand", c, shape=self.shape_of(product))
@@ -102,6 +115,8 @@ class Composites:
     def inner(self, x: Any, y: Any) -> Any:
         """torch.inner: sums over the last axes."""
         self.numbers(x, y)
+        if 0 in (_plain(self.rank(x)), _plain(self.rank(y))):
+            return self.writer.op("mul", x, y)
         if _plain(self.rank(y)) not in (1, 2) or _plain(self.rank(x)) < 1:
             raise NotWritten("an inner product of these ranks")
         return self.writer.op("matmul", x, y if self.tensor(y).rank == 1 else self.writer.op("transpose", y, a=0, b=1))
@@ -128,28 +143,95 @@ class Composites:
         """x less its whole part."""
         return self.writer.op("sub", self.floating(x), self.writer.op("trunc", x))
 
+    def as_float(self, x: Any) -> Any:
+        """The tensor, integers and bools as floats of the default dtype."""
+        return x if "float" in self.dtype_of(x) else self.to(x, self.float_dtype(None, None))
+
+    def in_float64(self, x: Any) -> Any:
+        """A tensor as one of doubles; numbers are as they are."""
+        return self.to(x, "float64") if self.is_tensor(x) else x
+
+    def to_format(self, x: Any, dtype: str, memory_format: Any) -> Any:
+        """Another dtype in a memory format. A tensor that has both is the result itself: below four axes it has every format."""
+        wanted, rank = _plain(memory_format), _plain(self.rank(x))
+        kept = (None, _torch().preserve_format) if rank >= 4 else (None, _torch().preserve_format, _torch().contiguous_format)
+        if self.dtype_of(x) == dtype:
+            if wanted not in kept:
+                raise NotWritten("a memory format that the strides may have")
+            return x
+        made = self.to(x, dtype)
+        if wanted in (None, _torch().preserve_format):
+            return made
+        if wanted == _torch().channels_last and rank == 4:
+            last = self.writer.op("contiguous", self.writer.op("permute", made, axes=[0, 2, 3, 1]))
+            return self.writer.op("permute", last, axes=[0, 3, 1, 2])
+        return self.contiguous_in(made, memory_format)
+
+    def angle(self, x: Any) -> Any:
+        """torch.angle of real numbers: 0, or pi where they are negative."""
+        x, op = self.as_float(x), self.writer.op
+        half_turn = op("mul", op("cast", op("lt", x, Known(0)), dtype=self.dtype_of(x)), Known(math.pi))
+        return op("where", op("isnan", x), x, half_turn)
+
+    def bounded(self, x: Any, bound: Any, kind: str) -> Any:
+        """torch.clamp_min and clamp_max."""
+        if self.is_tensor(bound):
+            return self.writer.op(kind, self.tensor(x), bound)
+        nothing = Known(None)
+        return self.clamp(x, *((bound, nothing) if kind == "maximum" else (nothing, bound)))
+
     def is_value(self, x: Any, value: str) -> Any:
         """Whether elements are a number that has no literal, such as "inf"."""
-        return self.writer.op("eq", self.floating(x), Known(float(value)))
+        if "float" not in self.dtype_of(x):
+            return self.writer.op("full_like", x, Known(False), dtype="bool")
+        return self.writer.op("eq", x, Known(float(value)))
+
+    def is_equal(self, x: Any, y: Any) -> Any:
+        """torch.equal, a bool of Python."""
+        self.alike(x, y)
+        if _plain(self.rank(x)) != _plain(self.rank(y)):
+            return Known(False)
+        self.same_sizes(x, y)
+        return self.item(self.writer.op("reduce_all", self.writer.op("eq", x, y)))
+
+    def is_in(self, x: Any, among: Any, invert: Any) -> Any:
+        """torch.isin among few elements, each compared with each; among many eager sorts them."""
+        op = self.writer.op
+        few = 64
+        self.assume(self._compared("le", self.count(among), Known(few)), f"at most {few} elements to look for")
+        found = op("reduce_any", op("eq", op("unsqueeze", x, axis=-1), op("reshape", among, shape=[-1])), axes=[-1])
+        return op("logical_not", found) if _plain(invert) else found
+
+    def log_gamma_of_matrices(self, x: Any, p: Any) -> Any:
+        """torch.mvlgamma."""
+        p, op = _plain(p), self.writer.op
+        if type(p) is not int or p < 1:
+            raise NotWritten("an order that torch refuses")
+        self.wide(self.as_float(x))
+        total = op("lgamma", x)
+        for i in range(1, p):
+            total = op("add", total, op("lgamma", op("sub", x, Known(0.5 * i))))
+        return op("add", total, Known(0.25 * p * (p - 1) * math.log(math.pi)))
 
     def heaviside(self, x: Any, values: Any) -> Any:
         """torch.heaviside."""
-        self.floating(x, values)
+        self.alike(x, values)
         step = self.writer.op("cast", self.writer.op("gt", x, Known(0)), dtype=self.dtype_of(x))
         return self.writer.op("where", self.writer.op("eq", x, Known(0)), values, step)
 
     def is_close(self, x: Any, y: Any, rtol: Any, atol: Any, equal_nan: Any) -> Any:
         """torch.isclose."""
-        self.floating(x, y)
+        is_float = "float" in self.dtype_of(self.alike(x, y))
         rtol, atol = _plain(rtol), _plain(atol)
         if rtol < 0 or atol < 0:
             raise NotWritten("a negative tolerance")
         op = self.writer.op
         close = op("eq", x, y)
-        if _plain(equal_nan):
+        if _plain(equal_nan) and is_float:
             close = op("logical_or", close, op("logical_and", op("isnan", x), op("isnan", y)))
         if rtol == 0 and atol == 0:
             return close
+        x, y = self.as_float(x) if self.dtype_of(x) == "bool" else x, self.as_float(y)
         allowed = op("add", op("abs", op("mul", y, Known(float(rtol)))), Known(float(atol)))
         actual = op("abs", op("sub", x, y))
         return op("logical_or", close, op("logical_and", op("isfinite", actual), op("le", actual, allowed)))
@@ -166,11 +248,21 @@ class Composites:
         equal = op("logical_and", op("isinf", x), op("eq", x, y))
         return op("where", equal, x, op("add", op("maximum", x, y), rest))
 
+    def log_add_exp2(self, x: Any, y: Any) -> Any:
+        """log2(2 ** x + 2 ** y), without overflow."""
+        self.wide(x, y)
+        op = self.writer.op
+        rest = op("mul", op("log1p", op("exp2", op("neg", op("abs", op("sub", x, y))))), Known(1 / math.log(2)))
+        equal = op("logical_and", op("isinf", x), op("eq", x, y))
+        return op("where", equal, x, op("add", op("maximum", x, y), rest))
+
     def logit(self, x: Any, eps: Any) -> Any:
-        """log(x / (1 - x))."""
-        self.wide(x)
-        if _plain(eps) is not None:
-            raise NotWritten("a bound that eager rounds in its own way")
+        """log(x / (1 - x)), x being held away from 0 and 1."""
+        x, eps = self.wide(self.as_float(x)), _plain(eps)
+        if eps is not None and eps > 0.5:
+            raise NotWritten("bounds that are out of order")
+        if eps is not None and eps >= 0:
+            x = self.writer.op("clamp", x, Known(float(eps)), Known(1.0 - eps))
         return self.writer.op("log", self.writer.op("div", x, self.writer.op("sub", Known(1), x)))
 
     def divide(self, x: Any, y: Any, rounding: Any) -> Any:
@@ -181,19 +273,13 @@ class Composites:
         if rounding == "floor":
             return op("floor_divide", x, y)
         if rounding == "trunc":
-            self.floating(*(v for v in (x, y) if isinstance(v, Dynamic) and v.kind == "tensor"))
-            return op("trunc", op("div", x, y))
+            kinds = self._kinds(x, y)
+            if "float" in kinds:
+                return op("trunc", op("div", x, y))
+            if "bool" in kinds:
+                raise NotWritten("a division of bools")
+            return op("floor_divide", op("sub", x, op("fmod", x, y)), y)  # without its rest, which has x's sign
         raise NotWritten(f"rounding_mode={rounding!r}")
-
-    def difference(self, x: Any, n: Any, dim: Any, prepend: Any, append: Any) -> Any:
-        """torch.diff of the first order."""
-        if _plain(n) != 1 or not _is(prepend, None) or not _is(append, None) or self.dtype_of(x) == "bool":
-            raise NotWritten("a difference of another order, or of bools")
-        axis, op = _plain(dim), self.writer.op
-        if _plain(self.rank(x)) < 1:
-            raise NotWritten("a difference of a number")
-        later, earlier = op("slice", x, axis=axis, start=1), op("slice", x, axis=axis, stop=-1)
-        return op("sub", later, earlier)
 
     # ----------------------------------------------------------------------------------------------------- reductions
 
@@ -212,30 +298,6 @@ class Composites:
         axes = self.axes(dim)
         spread = self.writer.op(op, self.floating(x), axes=axes, keepdim=keepdim, correction=self.correction_of(unbiased, correction))
         return TupleValue([spread, self.writer.op("reduce_mean", x, axes=axes, keepdim=keepdim)])
-
-    def norm(self, x: Any, ord: Any, dim: Any, keepdim: Any, dtype: Any) -> Any:
-        """The norm of vectors."""
-        ord, op = _plain(ord), self.writer.op
-        if type(ord) not in (int, float) or _plain(dtype) is not None :
-            raise NotWritten("a norm of another kind")
-        self.wide(x)
-        given = {"axes": self.some_axes(dim), "keepdim": keepdim}
-        if ord == 2:
-            return op("sqrt", op("reduce_sum", op("square", x), **given))
-        if ord == 1:
-            return op("reduce_sum", op("abs", x), **given)
-        if ord == 0:
-            return op("reduce_sum", op("cast", op("ne", x, Known(0)), dtype=self.dtype_of(x)), **given)
-        if math.isinf(ord):
-            return op("reduce_max" if ord > 0 else "reduce_min", op("abs", x), **given)
-        raise NotWritten(f"the norm of order {ord}")
-
-    def old_norm(self, x: Any, p: Any, dim: Any, keepdim: Any, dtype: Any) -> Any:
-        """torch.norm."""
-        p = _plain(p)
-        if p in ("fro", None):
-            p = 2
-        return self.norm(x, Known(p), dim, keepdim, dtype)
 
     def vector_product(self, x: Any, y: Any, dim: Any) -> Any:
         """torch.linalg.vecdot."""
@@ -336,16 +398,20 @@ class Composites:
         total = self.shape_of(x)[at]
         if isinstance(total, Known) and (total.object % count or total.object < count):
             raise NotWritten("parts of several sizes, or empty ones")
-        return ListValue(self.chunked(x, Known(count), Known(at)).items)
+        return ListValue(self.equal_parts(x, count, at % rank))
 
     def grid(self, tensors: Sequence[Any], indexing: Any) -> Any:
         """torch.meshgrid."""
         single = len(tensors) == 1 and isinstance(tensors[0], (TupleValue, ListValue))
         items = self.parts(tensors[0]) if single else list(tensors)
-        if _plain(indexing) != "ij" or not items:
+        if _plain(indexing) not in ("ij", "xy", None) or not items:
             raise NotWritten("a grid of another indexing")
         self.alike(*items)
-        sizes = [self.shape_of(self.ranked(item, 1))[0] for item in items]
+        items = [self.at_least(self.ranked(item, 0, 1), 1) for item in items]
+        if _plain(indexing) == "xy" and len(items) > 1:  # the first two of what is given and of what comes out change places
+            first, second, *rest = self.grid([items[1], items[0], *items[2:]], Known("ij")).items
+            return TupleValue([second, first, *rest])
+        sizes = [self.shape_of(item)[0] for item in items]
         views = []
         for place, item in enumerate(items):
             for axis in range(len(items)):
@@ -353,6 +419,40 @@ class Composites:
                     item = self.writer.op("unsqueeze", item, axis=axis)
             views.append(self.writer.op("expand", item, shape=sizes))
         return TupleValue(views)
+
+    def cartesian(self, tensors: Sequence[Any]) -> Any:
+        """torch.cartesian_prod."""
+        op = self.writer.op
+        for item in tensors:
+            self.ranked(item, 1)
+        if len(tensors) < 2:
+            return op("view", tensors[0], shape=[-1])
+        views = self.grid(tensors, Known("ij")).items
+        return op("stack", *(op("reshape", view, shape=[-1]) for view in views), axis=1)
+
+    def broadcast_all(self, tensors: Sequence[Any]) -> Any:
+        """torch.broadcast_tensors: the sizes are those of a comparison of all, which is not computed."""
+        single = len(tensors) == 1 and isinstance(tensors[0], (TupleValue, ListValue))
+        items = self.parts(tensors[0]) if single else list(tensors)
+        if not items:
+            raise NotWritten("no tensors")
+        whole = functools.reduce(lambda x, y: self.writer.op("ne", x, y), items)
+        sizes = self.shape_of(whole)
+        return TupleValue([self.writer.op("expand", item, shape=sizes) for item in items])
+
+    def indexed_along(self, x: Any, dim: Any, index: Any) -> Any:
+        """torch.index_select, of a tensor without axes too."""
+        if _plain(self.rank(x)):
+            return self.writer.op("index_select", x, index, axis=dim)
+        if _plain(dim) not in (0, -1):
+            raise NotWritten("an axis that is not there")
+        self.assume_equal(self.count(index), Known(1), "one index")
+        chosen = self.writer.op("index_select", self.at_least(x, 1), index, axis=0)
+        return self.writer.op("reshape", chosen, shape=[])
+
+    def sort_values(self, x: Any, axis: int) -> Any:
+        """torch.msort."""
+        return self.writer.ops("sort", [self.tensor(x)], {"axis": axis, "descending": False})[0]
 
     # ---------------------------------------------------------------------------------------------------- activations
 
@@ -381,8 +481,9 @@ class Composites:
     def gated(self, x: Any, dim: Any) -> Any:
         """F.glu."""
         axis, op = _plain(dim), self.writer.op
-        self.wide(x)
-        left, right = self.chunked(x, Known(2), Known(axis)).items
+        if _plain(self.rank(self.wide(x))) < 1:
+            raise NotWritten("halves of a number")
+        left, right = self.equal_parts(x, 2, axis % self.tensor(x).rank)
         return op("mul", left, op("sigmoid", right))
 
     # -------------------------------------------------------------------------------------------------------- einsum

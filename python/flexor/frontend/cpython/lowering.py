@@ -14,6 +14,9 @@ from typing import Any
 from flexor.frontend.cpython import signatures
 from flexor.frontend.cpython.composites import Composites
 from flexor.frontend.cpython.guards import Guards
+from flexor.frontend.cpython.masked import Masked
+from flexor.frontend.cpython.matrices import Matrices
+from flexor.frontend.cpython.ranges import Ranges
 from flexor.frontend.cpython.values import Dynamic, Known, ListValue, MethodValue, RunList, TupleValue, Value, is_int
 from flexor.frontend.cpython.writer import NotKnown, NotWritten, Writer, dtype_name, registry
 
@@ -38,7 +41,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-class Lowering(Composites):
+class Lowering(Composites, Matrices, Masked, Ranges):
     """The names that an expression of a row may call. Ops of the registry are attributes."""
 
     def __init__(self, writer: Writer, guards: Guards, framework: str, assume: Callable[[Value, str], None]) -> None:
@@ -116,6 +119,10 @@ class Lowering(Composites):
             raise NotWritten("an axis that is no integer")
         self.assume(self._compared("gt", self.writer.length(sequence.content), Known(0)), "a list that is not empty")
         return self.writer.join(op, sequence.content, axis, sequence.element)
+
+    def is_tensor(self, value: Any) -> bool:
+        """Whether a value is a tensor of the run."""
+        return isinstance(value, Dynamic) and value.kind == "tensor"
 
     def tensor(self, value: Any) -> Dynamic:
         """The tensor that a row works on."""
@@ -347,8 +354,12 @@ class Lowering(Composites):
         if type(axis) is not int:
             raise NotWritten("an axis that is no integer")
         torch: Any = sys.modules["torch"]
-        values = self.writer.op("reduce_" + which, x, axes=[axis], keepdim=keepdim)
-        indices = self.writer.op("arg" + which, x, axes=[axis], keepdim=keepdim)
+        if plain(self.rank(x)) == 0 and axis in (0, -1):
+            values, indices = self.writer.op("clone", x), self.writer.op("zeros", shape=[], dtype="int64")
+        else:
+            values = self.writer.op("reduce_" + which, x, axes=[axis], keepdim=keepdim)
+            ordered = self.to(x, "uint8") if self.dtype_of(x) == "bool" else x
+            indices = self.writer.op("arg" + which, ordered, axes=[axis], keepdim=keepdim)
         return TupleValue([values, indices], getattr(torch.return_types, which))
 
     def correction_of(self, unbiased: Any, correction: Any) -> int:
@@ -430,11 +441,12 @@ class Lowering(Composites):
         views, start = [], lifted(0)
         for size in map(lifted, sections):
             views.append(self.writer.op("narrow", x, axis=axis, start=start, length=size))
-            start = self._added(start, size)
+            start = self.sum_of_sizes(start, size)
         self.assume(self._same_size(start, self.size(x, Known(axis))), "parts that make up the whole")
         return TupleValue(views)
 
-    def _added(self, x: Value, y: Value) -> Value:
+    def sum_of_sizes(self, x: Value, y: Value) -> Value:
+        """The sum of two sizes."""
         if isinstance(x, Known) and isinstance(y, Known):
             return Known(x.object + y.object)
         return self.writer.scalar("add", x, y)
@@ -458,12 +470,13 @@ class Lowering(Composites):
         """torch.chunk."""
         total, count = self.size(x, dim), plain(chunks)
         if not isinstance(total, Known):
-            self.assume(self._equal(self.writer.scalar("mod", total, Known(count)), 0), f"a size that {count} divides")
-            self.assume(self.writer.scalar("ge", total, Known(count)), f"a size of at least {count}")
-            part = self.writer.scalar("floor_div", total, Known(count))
-            views = [
-                self.writer.op("narrow", x, axis=dim, start=self.writer.scalar("mul", part, Known(i)), length=part) for i in range(count)
-            ]
+            scalar = self.writer.scalar
+            part = scalar("floor_div", scalar("add", total, Known(count - 1)), Known(count))
+            start = scalar("mul", part, Known(count - 1))
+            self.assume(scalar("lt", start, total), f"a size of which there are {count} parts")
+            starts = [scalar("mul", part, Known(i)) for i in range(count - 1)]
+            views = [self.writer.op("narrow", x, axis=dim, start=at, length=part) for at in starts]
+            views.append(self.writer.op("narrow", x, axis=dim, start=start, length=scalar("sub", total, start)))
             return TupleValue(views)
         return self.split_by(x, Known(max(1, math.ceil(total.object / plain(chunks)))), dim)
 
@@ -480,15 +493,32 @@ class Lowering(Composites):
     def even_parts(self, x: Any, sections: Any, axis: Any) -> Any:
         """torch.hsplit, vsplit and dsplit into one number of parts; `axis` counts for tensors of two and more axes."""
         count, rank = plain(sections), plain(self.rank(x))
+        if isinstance(count, (tuple, list)) and rank >= (2 if axis == 0 else axis):
+            return self.cut_at(x, count, 0 if rank == 1 else axis)
         if type(count) is not int or count < 1 or rank < (2 if axis == 0 else axis):
             raise NotWritten("sections that are no number")
         axis = 0 if rank == 1 else axis
+        return TupleValue(self.equal_parts(x, count, axis))
+
+    def equal_parts(self, x: Any, count: int, axis: int) -> list[Any]:
+        """Views of as many parts of one size."""
         total = self.shape_of(x)[axis]
-        if isinstance(total, Known) and total.object % count:
-            raise NotWritten("parts of several sizes")
-        return self.chunked(x, Known(count), Known(axis)) if not isinstance(total, Known) else self.split_by(
-            x, Known(max(1, total.object // count)), Known(axis)
-        )
+        if isinstance(total, Known):
+            if total.object % count:
+                raise NotWritten("parts of several sizes")
+            part: Any = Known(total.object // count)
+        else:
+            self.assume(self._equal(self.writer.scalar("mod", total, Known(count)), 0), f"a size that {count} divides")
+            part = self.writer.scalar("floor_div", total, Known(count))
+        starts = [self.multiplied(part, Known(i)) for i in range(count)]
+        return [self.writer.op("narrow", x, axis=axis, start=start, length=part) for start in starts]
+
+    def cut_at(self, x: Any, places: Sequence[Any], axis: int) -> TupleValue:
+        """Views of what lies between places along an axis."""
+        if not all(type(place) is int and place >= 0 for place in places) or list(places) != sorted(places):
+            raise NotWritten("places out of order")
+        bounds = zip((None, *places), (*places, None))
+        return TupleValue([self.writer.op("slice", x, axis=axis, start=start, stop=stop) for start, stop in bounds])
 
     def padded(self, x: Any, pad: Any, value: Any) -> Any:
         """F.pad: pairs from the last axis on."""
@@ -550,10 +580,16 @@ class Row:
         self.fixed = fixed
         tree = ast.parse(f"lambda {', '.join(word.lstrip('!') for word in words)}: 0", mode="eval")
         self.signature = inspect.signature(eval(compile(tree, "<row>", "eval")))
+        kinds = {name: p.kind for name, p in self.signature.parameters.items()}
+        self.rest = next((name for name, kind in kinds.items() if kind == inspect.Parameter.VAR_POSITIONAL), "")
+        self.before_rest = list(kinds).index(self.rest) if self.rest else 0
         self.expression = compile(_Qualify().visit(ast.parse(expression, mode="eval")), "<row>", "eval")
 
     def __call__(self, lowering: Lowering, arguments: Sequence[Value], keywords: dict[str, Value]) -> Any:
         """The value of the call. Raises NotWritten where the row does not cover it."""
+        if self.rest in keywords and len(arguments) == self.before_rest:  # Tensor.permute(dims=...)
+            arguments = [*arguments, keywords[self.rest]]
+            keywords = {name: value for name, value in keywords.items() if name != self.rest}
         try:
             bound = self.signature.bind(*arguments, **keywords)
         except TypeError as error:
@@ -615,12 +651,13 @@ def _overloads(name: str, parameters: tuple[str, ...]) -> tuple[dict[str, str], 
     place, _, last = name.partition(".")
     torch: Any = sys.modules.get("torch")
     first = next((p for p in parameters if p in ("input", "self", "tensor", "x", "query")), parameters[0] if parameters else "")
-    if torch is None or place == "F":
+    if torch is None or place in ("F", "masked"):
         return ({first: "Tensor"},) if torch is not None else ()
     out = []
     for schema in torch._C._jit_get_schemas_for_operator("aten::" + last):
         kinds = {first if a.name == "self" and "self" not in parameters else a.name: str(a.type) for a in schema.arguments if not a.is_out}
-        if "Tensor" in kinds.values() and len(kinds) == len(schema.arguments):
+        is_maker = "dtype" in kinds and "Tensor" not in kinds.values()  # of a new tensor from numbers
+        if (is_maker or "Tensor" in kinds.values()) and len(kinds) == len(schema.arguments):
             out.append({k: {"Tensor": "Tensor", "Optional[Tensor]": "Tensor?"}.get(t, "") for k, t in kinds.items()})
     if last in _TAKE_NUMBERS:
         out = [{p: "Tensor" if p == chosen else "" for p in parameters} for chosen in parameters[:2]]
@@ -673,7 +710,7 @@ def functions() -> dict[int, tuple[str, Any]]:
     places: dict[str, tuple[str, Any]] = {"np": ("numpy", numpy)}
     if torch is not None:
         places |= {"torch": ("torch", torch), "F": ("torch", torch.nn.functional)}
-        places |= {"linalg": ("torch", torch.linalg), "special": ("torch", torch.special)}
+        places |= {name: ("torch", getattr(torch, name)) for name in ("linalg", "special", "masked")}
     for framework in ("torch", "numpy"):
         for name in rows(framework):
             place, _, last = name.partition(".")
