@@ -575,6 +575,40 @@ class FunctionOps:
         C1: aligned at the last axis, sizes are equal or one of them is 1
         elsewhere: torch.hypot, numpy.hypot"""
 
+    def gcd(self, /, x: Tensor | Scalar, y: Tensor | Scalar) -> Var:
+        """The greatest common divisor of x and y.
+
+        dtypes: uint8, int8, int32, int64
+        C1: aligned at the last axis, sizes are equal or one of them is 1
+        elsewhere: torch.gcd, numpy.gcd"""
+
+    def lcm(self, /, x: Tensor | Scalar, y: Tensor | Scalar) -> Var:
+        """The least common multiple of x and y; 0 if one of them is.
+
+        dtypes: uint8, int8, int32, int64
+        C1: aligned at the last axis, sizes are equal or one of them is 1
+        elsewhere: torch.lcm, numpy.lcm"""
+
+    def igamma(self, /, x: Tensor | Scalar, y: Tensor | Scalar) -> Var:
+        """The regularised lower incomplete gamma function of order x at y.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: aligned at the last axis, sizes are equal or one of them is 1
+        elsewhere: torch.igamma"""
+
+    def igammac(self, /, x: Tensor | Scalar, y: Tensor | Scalar) -> Var:
+        """The regularised upper incomplete gamma function of order x at y.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: aligned at the last axis, sizes are equal or one of them is 1
+        elsewhere: torch.igammac"""
+
+    def frexp(self, /, x: Tensor) -> list[Var]:
+        """x as a mantissa of magnitude 0.5 up to 1, and the power of two (i32) that it is times.
+
+        dtypes: float16, bfloat16, float32, float64
+        elsewhere: torch.frexp, numpy.frexp"""
+
     def reduce_sum(self, /, x: Tensor, *, axes: Integers | None = None, keepdim: bool = False, dtype: DType | None = None) -> Var:
         """The sum over axes (none: all); integers and bools sum in i64.
 
@@ -2338,6 +2372,40 @@ class VarOps:
         dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
         C1: aligned at the last axis, sizes are equal or one of them is 1
         elsewhere: torch.hypot, numpy.hypot"""
+
+    def gcd(self, /, y: Tensor | Scalar) -> Var:
+        """The greatest common divisor of x and y.
+
+        dtypes: uint8, int8, int32, int64
+        C1: aligned at the last axis, sizes are equal or one of them is 1
+        elsewhere: torch.gcd, numpy.gcd"""
+
+    def lcm(self, /, y: Tensor | Scalar) -> Var:
+        """The least common multiple of x and y; 0 if one of them is.
+
+        dtypes: uint8, int8, int32, int64
+        C1: aligned at the last axis, sizes are equal or one of them is 1
+        elsewhere: torch.lcm, numpy.lcm"""
+
+    def igamma(self, /, y: Tensor | Scalar) -> Var:
+        """The regularised lower incomplete gamma function of order x at y.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: aligned at the last axis, sizes are equal or one of them is 1
+        elsewhere: torch.igamma"""
+
+    def igammac(self, /, y: Tensor | Scalar) -> Var:
+        """The regularised upper incomplete gamma function of order x at y.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: aligned at the last axis, sizes are equal or one of them is 1
+        elsewhere: torch.igammac"""
+
+    def frexp(self) -> list[Var]:
+        """x as a mantissa of magnitude 0.5 up to 1, and the power of two (i32) that it is times.
+
+        dtypes: float16, bfloat16, float32, float64
+        elsewhere: torch.frexp, numpy.frexp"""
 
     def reduce_sum(self, /, *, axes: Integers | None = None, keepdim: bool = False, dtype: DType | None = None) -> Var:
         """The sum over axes (none: all); integers and bools sum in i64.

@@ -14,6 +14,7 @@ namespace flexor::ops {
 std::vector<OpDef> unary_ops();
 std::vector<OpDef> binary_ops();
 std::vector<OpDef> special_ops();
+std::vector<OpDef> iterative_ops();
 std::vector<OpDef> reduce_ops();
 std::vector<OpDef> movement_ops();
 std::vector<OpDef> contraction_ops();

@@ -155,6 +155,10 @@ BINARY = (
     binary("atan2", dtypes=(torch.float32, torch.float64)),
     binary("copysign", dtypes=ALL),
     binary("hypot", dtypes=FLOATS),
+    binary("gcd", dtypes=INTS),
+    binary("lcm", dtypes=INTS),
+    binary("igamma", dtypes=(torch.float32, torch.float64), domains=("positive",), ulps=32),
+    binary("igammac", dtypes=(torch.float32, torch.float64), domains=("positive",), ulps=128),  # 1 less the other, up to y = x + 1
     *(
         binary(op, dtypes=ALL)
         for op in ("eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor")
@@ -578,6 +582,7 @@ def test_op(case, dtype):
 
 
 ELSEWHERE = {
+    "frexp",  # test_torch_calls.py
     *("cast", "gather", "take", "index_select", "embedding", "embedding_bag", "embedding_bag_offsets"),
     *("full", "zeros", "ones", "arange", "eye", "assign", "fill_"),
     *("cumsum", "cumprod", "sort", "argsort", "topk", "nonzero", "mask_select"),  # test_selection.py
