@@ -39,7 +39,8 @@ DTYPES = (torch.float32, torch.int64, torch.bool)
 MANNERS = ("run", "text")
 VARIANTS = ("function", "method", "in_place")
 COUNTS = ("samples", "native", "foreign", "refused", "errors", "wrong", "other_error", "crash")
-ORDERS = ("argsort", "sort", "topk", "msort")  # leave the order of equal elements open
+# Leave the order of equal elements open: how many of their results it does not change.
+ORDERS = {"argsort": 0, "sort": 1, "topk": 1, "kthvalue": 1}
 OTHER_CLASS = "raised"  # begins what judge says where both raise, but not the same class
 TOLERANCE = {torch.float32: (2e-5, 2e-5), torch.float64: (1e-7, 1e-7), torch.complex64: (2e-5, 2e-5), torch.complex128: (1e-7, 1e-7)}
 
@@ -160,8 +161,8 @@ def sharing(result: Any, arguments: Any) -> list[list[int]]:
     return [[i for i, memory in enumerate(held) if t.numel() and t.layout == torch.strided and t.data_ptr() in memory] for t in tensors(result)]
 
 
-def difference(got: Any, wanted: Any, values: bool = True) -> str | None:
-    """What distinguishes two results; None: nothing that counts."""
+def difference(got: Any, wanted: Any, settled: int | None = None) -> str | None:
+    """What distinguishes two results; None: nothing that counts. Elements are looked at in the `settled` first results (None: in all)."""
     if isinstance(wanted, torch.Tensor):
         if type(got) is not type(wanted):
             return f"a {type(got).__name__} in place of a {type(wanted).__name__}"
@@ -170,7 +171,7 @@ def difference(got: Any, wanted: Any, values: bool = True) -> str | None:
                 return f"{what} {getattr(got, what)}, not {getattr(wanted, what)}"
         rtol, atol = TOLERANCE.get(wanted.dtype, (1e-2, 1e-2) if wanted.is_floating_point() else (0, 0))
         try:
-            if values and wanted.layout == torch.strided:
+            if settled != 0 and wanted.layout == torch.strided:
                 torch.testing.assert_close(got, wanted, rtol=rtol, atol=atol, equal_nan=True)
         except AssertionError as error:
             return " ".join(str(error).split())[:160]
@@ -178,7 +179,8 @@ def difference(got: Any, wanted: Any, values: bool = True) -> str | None:
     if isinstance(wanted, (tuple, list)):
         if type(got) is not type(wanted) or len(got) != len(wanted):
             return f"{type(got).__name__} in place of {type(wanted).__name__}, or of another length"
-        return next((d for d in (difference(g, w, values) for g, w in zip(got, wanted)) if d), None)
+        each = [None if settled is None else int(i < settled) for i in range(len(wanted))]
+        return next((d for d in map(difference, got, wanted, each) if d), None)
     if isinstance(wanted, float) and isinstance(got, float):
         return None if abs(got - wanted) <= 1e-5 * max(1, abs(wanted)) or repr(got) == repr(wanted) else f"{got}, not {wanted}"
     return None if type(got) is type(wanted) and repr(got) == repr(wanted) else f"{got!r}, not {wanted!r}"
@@ -189,15 +191,15 @@ def _copied(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return copy.deepcopy(arguments, sparse)
 
 
-def judge(program: Program, arguments: tuple[Any, ...], values: bool = True) -> str | None:
-    """What is wrong with one call beside eager; None: nothing."""
+def judge(program: Program, arguments: tuple[Any, ...], settled: int | None = None) -> str | None:
+    """What is wrong with one call beside eager; None: nothing. `settled` is as for `difference`."""
     mine, theirs = _copied(arguments), _copied(arguments)
     wanted, got = _outcome(program.eager, theirs), _outcome(program.jitted, mine)
     if wanted[0] != got[0]:
         return f"{got[0]} {_short(got[1])} where eager {wanted[0]} {_short(wanted[1])}"
     if wanted[0] == "raised":
         return None if isinstance(got[1], type(wanted[1])) else f"{OTHER_CLASS} {_short(got[1])}, not {_short(wanted[1])}"
-    found = difference(got[1], wanted[1], values) or difference(list(tensors(mine)), list(tensors(theirs)))
+    found = difference(got[1], wanted[1], settled) or difference(list(tensors(mine)), list(tensors(theirs)))
     if found is None and sharing(got[1], mine) != sharing(wanted[1], theirs):
         found = f"memory shared with arguments {sharing(got[1], mine)}, not {sharing(wanted[1], theirs)}"
     return found
@@ -222,11 +224,11 @@ def _why_interpreted() -> str:
     return "interpreted: " + ", ".join(sorted({f"{row['op']} {row['reason']}" for row in rows if not row["op"].startswith("foreign")}))
 
 
-def _tally(program: Program, arguments: tuple[Any, ...], values: bool, row: dict[str, Any], what: str, is_error: bool = False) -> None:
+def _tally(program: Program, arguments: tuple[Any, ...], settled: int | None, row: dict[str, Any], what: str, is_error: bool = False) -> None:
     fallbacks = dict(program.jitted.stats()["fallbacks"])
     default_session().reset_stats()
     before = _interpreted()
-    problem = judge(program, arguments, values)
+    problem = judge(program, arguments, settled)
     stats = program.jitted.stats()
     refused = next((reason for reason, n in stats["fallbacks"].items() if n != fallbacks.get(reason, 0)), None)
     if problem is not None:
@@ -264,7 +266,7 @@ def run_record(
     row: dict[str, Any] = {"name": name_of(record), "manner": manner, "variant": variant}
     row |= {key: 0 for key in COUNTS} | {"reasons": {}, "problems": []}
     programs = Programs(op, manner)
-    values = not record.name.startswith(("empty", "new_empty"))  # of uninitialised memory
+    settled = 0 if record.name.startswith(("empty", "new_empty")) else None  # of uninitialised memory
     with torch.no_grad():
         for dtype in dtypes:
             if dtype not in record.dtypes:
@@ -272,12 +274,12 @@ def run_record(
             for number, sample in enumerate(itertools.islice(record.sample_inputs("cpu", dtype, requires_grad=False), most)):
                 program, arguments = programs.of((sample.input, *sample.args), sample.kwargs)
                 is_open = record.name in ORDERS and sample.input.unique().numel() < sample.input.numel()
-                _tally(program, arguments, values and not is_open, row, f"{str(dtype)[6:]} sample {number} {_summary(sample)}")
+                _tally(program, arguments, ORDERS[record.name] if is_open else settled, row, f"{str(dtype)[6:]} sample {number} {_summary(sample)}")
         if record.error_inputs_func is not None and variant == "function":
             for number, error in enumerate(itertools.islice(record.error_inputs("cpu"), most_errors)):
                 sample = error.sample_input
                 program, arguments = programs.of((sample.input, *sample.args), sample.kwargs)
-                _tally(program, arguments, values, row, f"error input {number} {_summary(sample)}", is_error=True)
+                _tally(program, arguments, settled, row, f"error input {number} {_summary(sample)}", is_error=True)
     return row
 
 
