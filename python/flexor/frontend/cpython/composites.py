@@ -86,6 +86,12 @@ class Composites:
             self.assume_equal(self.shape_of(x)[0], self.shape_of(y)[0], "equal batches")
         return self.writer.op("matmul", x, y)
 
+    def matrix_sum(self, c: Any, x: Any, y: Any, beta: Any, alpha: Any) -> Any:
+        """torch.addmm."""
+        if isinstance(beta, Dynamic) or isinstance(alpha, Dynamic):
+            return self.scaled_sum(c, self.product_of(x, y, 2, 2), beta, alpha)
+        return self.writer.op("addmm", c, x, y, beta=beta, alpha=alpha)
+
     def outer_sum(self, c: Any, x: Any, y: Any, beta: Any, alpha: Any) -> Any:
         """torch.addr, of bools too."""
         self.ranked(x, 1), self.ranked(y, 1)
@@ -94,16 +100,16 @@ class Composites:
         self.alike(x, c)
         c = self.writer.op("expand", c, shape=[self.shape_of(x)[0], self.shape_of(y)[0]])
         both = self.writer.op("logical_and", self.writer.op("unsqueeze", x, axis=1), y)
-        parts = [part for part, factor in ((c, beta), (both, alpha)) if _plain(factor)]
+        parts = [part for part, factor in ((c, beta), (both, alpha)) if isinstance(factor, Known) and factor.object]
         if len(parts) != 2:
-            raise NotWritten("a factor of 0 for bools")
+            raise NotWritten("a factor that may be 0 for bools")
         return self.writer.op("logical_or", *parts)
 
     def scaled_sum(self, c: Any, product: Any, beta: Any, alpha: Any) -> Any:
         """beta c + alpha product; c is not read where beta is 0. Factors of integers lose their fractions."""
         self.numbers(product, c)
         if isinstance(beta, Dynamic):
-            raise NotWritten("a factor that may be 0")
+            self.assume(self._compared("ne", beta, Known(0)), "a factor that is not 0")
         if self.dtype_of(c) == "int64":
             beta, alpha = (factor if is_int(factor) else Known(int(_plain(factor))) for factor in (beta, alpha))
         scaled = product if _is(alpha, 1) else self.writer.op("mul", product, alpha)
@@ -122,6 +128,27 @@ class Composites:
         return self.writer.op("matmul", x, y if self.tensor(y).rank == 1 else self.writer.op("transpose", y, a=0, b=1))
 
     # --------------------------------------------------------------------------------------------------- elementwise
+
+    def plus(self, op: str, x: Any, y: Any, alpha: Any) -> Any:
+        """x + alpha y, or minus, with a factor that may be of the run."""
+        self.factor(alpha, x, y)
+        if not isinstance(alpha, Dynamic):
+            return getattr(self, op)(x, y, alpha=alpha)
+        return self.writer.op(op, x, self._scaled(y, alpha, x, y))
+
+    def plus_product(self, x: Any, y: Any, z: Any, value: Any) -> Any:
+        """torch.addcmul."""
+        if not isinstance(value, Dynamic):
+            return self.writer.op("addcmul", x, y, z, value=value)
+        return self.writer.op("add", x, self.writer.op("mul", self._scaled(y, value, x, y, z), z))
+
+    def _scaled(self, x: Any, factor: Any, *operands: Any) -> Any:
+        """x times a factor of the run, in the dtype that all operands have."""
+        if "int" in self.dtype_of(self.alike(*operands)):
+            self.factor(factor, x)
+        else:
+            self.wide(x)
+        return self.writer.op("mul", x, factor)
 
     def filled(self, x: Any, value: Any) -> Any:
         """torch.fill."""
@@ -222,17 +249,16 @@ class Composites:
     def is_close(self, x: Any, y: Any, rtol: Any, atol: Any, equal_nan: Any) -> Any:
         """torch.isclose."""
         is_float = "float" in self.dtype_of(self.alike(x, y))
-        rtol, atol = _plain(rtol), _plain(atol)
-        if rtol < 0 or atol < 0:
-            raise NotWritten("a negative tolerance")
+        for tolerance in (rtol, atol):
+            self.assume(self._compared("ge", tolerance, Known(0)), "a tolerance that is not negative")
         op = self.writer.op
         close = op("eq", x, y)
         if _plain(equal_nan) and is_float:
             close = op("logical_or", close, op("logical_and", op("isnan", x), op("isnan", y)))
-        if rtol == 0 and atol == 0:
+        if _is(rtol, 0) and _is(atol, 0):
             return close
         x, y = self.as_float(x) if self.dtype_of(x) == "bool" else x, self.as_float(y)
-        allowed = op("add", op("abs", op("mul", y, Known(float(rtol)))), Known(float(atol)))
+        allowed = op("add", op("abs", op("mul", y, rtol)), atol)
         actual = op("abs", op("sub", x, y))
         return op("logical_or", close, op("logical_and", op("isfinite", actual), op("le", actual, allowed)))
 
@@ -420,6 +446,20 @@ class Composites:
             views.append(self.writer.op("expand", item, shape=sizes))
         return TupleValue(views)
 
+    def combinations(self, x: Any, r: Any, with_replacement: Any) -> Any:
+        """torch.combinations: those places of a grid whose indices rise."""
+        self.ranked(x, 1)
+        count, op = _plain(r), self.writer.op
+        if type(count) is not int or count < 1:
+            raise NotWritten("combinations of none")
+        if count == 1:
+            return op("clone", op("unsqueeze", x, axis=1))
+        places = op("arange", start=Known(0), stop=self.shape_of(x)[0], step=Known(1), dtype="int64")
+        indices = self.grid([places] * count, Known("ij")).items
+        rises = [op("le" if _plain(with_replacement) else "lt", a, b) for a, b in zip(indices, indices[1:])]
+        mask = functools.reduce(lambda a, b: op("logical_and", a, b), rises)
+        return op("stack", *(op("mask_select", view, mask) for view in self.grid([x] * count, Known("ij")).items), axis=1)
+
     def cartesian(self, tensors: Sequence[Any]) -> Any:
         """torch.cartesian_prod."""
         op = self.writer.op
@@ -453,6 +493,17 @@ class Composites:
     def sort_values(self, x: Any, axis: int) -> Any:
         """torch.msort."""
         return self.writer.ops("sort", [self.tensor(x)], {"axis": axis, "descending": False})[0]
+
+    def kth_value(self, x: Any, k: Any, dim: Any, keepdim: Any) -> Any:
+        """torch.kthvalue."""
+        k, axis, op = _plain(k), _plain(dim), self.writer.op
+        if type(k) is not int or k < 1 or _plain(self.rank(x)) < 1:
+            raise NotWritten("an element that is not there")
+        found = []
+        for part in self.writer.ops("sort", [x], {"axis": axis, "descending": False}):
+            chosen = op("select", part, axis=axis, index=k - 1)
+            found.append(op("clone", op("unsqueeze", chosen, axis=axis) if _plain(keepdim) else chosen))
+        return TupleValue(found, _torch().return_types.kthvalue)
 
     # ---------------------------------------------------------------------------------------------------- activations
 

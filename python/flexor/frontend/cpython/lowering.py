@@ -523,14 +523,23 @@ class Lowering(Composites, Matrices, Masked, Ranges):
     def padded(self, x: Any, pad: Any, value: Any) -> Any:
         """F.pad: pairs from the last axis on."""
         amounts, rank = self.sizes(pad), plain(self.rank(x))
-        value = value if isinstance(value, Dynamic) else plain(value) or 0
-        if len(amounts) % 2 or len(amounts) > 2 * rank or (not isinstance(value, Dynamic) and abs(value) > 2**53):
+        if isinstance(value, Dynamic):
+            return self._padded_by(x, pad, value)
+        value = plain(value) or 0
+        if len(amounts) % 2 or len(amounts) > 2 * rank or abs(value) > 2**53:
             raise NotWritten("a padding that does not fit")
         before: list[Any] = [0] * rank
         after: list[Any] = [0] * rank
         for i in range(len(amounts) // 2):
             before[rank - 1 - i], after[rank - 1 - i] = amounts[2 * i], amounts[2 * i + 1]
-        return self.writer.op("pad", x, before=before, after=after, value=value if isinstance(value, Dynamic) else float(value))
+        return self.writer.op("pad", x, before=before, after=after, value=float(value))
+
+    def _padded_by(self, x: Any, pad: Any, value: Dynamic) -> Any:
+        """`padded` with a number of the run."""
+        if "float" not in self.dtype_of(x) and not (is_int(value) and self.dtype_of(x) == "int64"):
+            raise NotWritten("a padding of another kind")
+        inside = self.padded(self.writer.op("full_like", x, Known(True), dtype="bool"), pad, Known(0))
+        return self.writer.op("where", inside, self.padded(x, pad, Known(0)), value)
 
     def stepped(self, bounds: Sequence[Any], dtype: Any) -> Any:
         """arange."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from flexor.frontend.cpython.values import Known, TupleValue
+from flexor.frontend.cpython.values import Dynamic, Known, TupleValue, Value
 from flexor.frontend.cpython.writer import NotWritten, dtype_name
 
 if TYPE_CHECKING:
@@ -98,11 +98,12 @@ class Ranges:
 
     def gradient(self, x: Any, spacing: Any, dim: Any, edge_order: Any) -> Any:
         """torch.gradient over points of one distance."""
-        h, axes, order, op = _plain(spacing), _plain(dim), _plain(edge_order), self.writer.op
-        h = 1 if h is None else h
+        h, axes, order, op = spacing, _plain(dim), _plain(edge_order), self.writer.op
+        if not isinstance(h, Dynamic):
+            h = Known(1 if _plain(h) is None else _plain(h))
         rank = _plain(self.rank(x))
         axes = list(range(rank)) if axes is None else [axes] if type(axes) is int else list(axes)
-        if type(h) not in (int, float) or order not in (1, 2) or not rank or not all(-rank <= axis < rank for axis in axes):
+        if isinstance(h, Known) and type(h.object) not in (int, float) or self.is_tensor(h) or order not in (1, 2) or not rank or not all(-rank <= axis < rank for axis in axes):
             raise NotWritten("a gradient over other points")
         if len({axis % rank for axis in axes}) != len(axes):
             raise NotWritten("an axis named twice")
@@ -112,7 +113,7 @@ class Ranges:
         for axis in axes:
             self.assume(self._compared("gt", self.shape_of(x)[axis], Known(order)), "more points than the order of the edges")
             around = op("sub", op("slice", x, axis=axis, start=2), op("slice", x, axis=axis, stop=-2))
-            inner = op("div", around, Known(2.0 * h))
+            inner = op("div", op("div", around, h), Known(2.0))
             if order == 1:
                 begin, end = self._weighed(x, axis, {1: 1.0, 0: -1.0}, h), self._weighed(x, axis, {-1: 1.0, -2: -1.0}, h)
             else:
@@ -121,7 +122,7 @@ class Ranges:
             out.append(op("concat", begin, inner, end, axis=axis))
         return TupleValue(out)
 
-    def _weighed(self, x: Any, axis: int, weights: dict[int, float], distance: float) -> Any:
+    def _weighed(self, x: Any, axis: int, weights: dict[int, float], distance: Value) -> Any:
         """A weighed sum of the elements at some places along an axis, over a distance."""
         op = self.writer.op
         total = None
@@ -129,7 +130,7 @@ class Ranges:
             at = op("narrow", x, axis=axis, start=place, length=1)
             part = at if weight == 1 else op("mul", at, Known(weight))
             total = part if total is None else op("add", total, part)
-        return op("div", total, Known(float(distance)))
+        return op("div", total, distance)
 
     def running_integral(self, y: Any, x: Any, dx: Any, dim: Any) -> Any:
         """torch.cumulative_trapezoid."""
