@@ -42,13 +42,16 @@ struct Job {
     int max_slots = 0;
     StopCheck* stop = nullptr;
     int users = 0;  // threads that may look at this job; guarded by the pool's mutex
-    alignas(64) std::atomic<std::int64_t> next{0};
+    // The caller takes chunks from the front, workers from the back: in a loop over the same job each of them finds in
+    // its caches what it has read the time before. Whoever takes one claims it first.
+    alignas(64) std::atomic<std::int64_t> claimed{0};
+    std::atomic<std::int64_t> front{0}, back{0};
     alignas(64) std::atomic<std::int64_t> left{0};
 
     void work(int slot) {
-        for (;;) {
-            std::int64_t chunk = next.fetch_add(1, std::memory_order_relaxed);
-            if (chunk >= chunks) return;
+        while (claimed.fetch_add(1, std::memory_order_relaxed) < chunks) {
+            std::int64_t chunk = slot == 0 ? front.fetch_add(1, std::memory_order_relaxed)
+                                           : chunks - 1 - back.fetch_add(1, std::memory_order_relaxed);
             std::int64_t begin = chunk * grain;
             if (!stop_requested()) body(context, slot, begin, grain < count - begin ? begin + grain : count);
             if (left.fetch_sub(1, std::memory_order_acq_rel) == 1) left.notify_all();
@@ -110,7 +113,9 @@ public:
                 job->stop = current_stop_check();
                 job->users = 1;
                 job->left.store(chunks, std::memory_order_relaxed);
-                job->next.store(0, std::memory_order_relaxed);
+                job->claimed.store(0, std::memory_order_relaxed);
+                job->front.store(0, std::memory_order_relaxed);
+                job->back.store(0, std::memory_order_relaxed);
                 open_.push_back(job);
                 epoch_.fetch_add(1, std::memory_order_release);
             }
@@ -165,7 +170,7 @@ private:
     // An open job that worker `slot` may join and that still has chunks.
     Job* find(int slot) {
         for (Job* job : open_) {
-            if (slot < job->max_slots && job->next.load(std::memory_order_relaxed) < job->chunks) return job;
+            if (slot < job->max_slots && job->claimed.load(std::memory_order_relaxed) < job->chunks) return job;
         }
         return nullptr;
     }
