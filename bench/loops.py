@@ -40,6 +40,32 @@ def nms(boxes, scores):
     return torch.stack(keep)
 
 
+def nms_mask(boxes, scores):
+    order = scores.argsort(descending=True)
+    boxes = boxes[order]
+    x1, y1, x2, y2 = boxes[:, 0], boxes[:, 1], boxes[:, 2], boxes[:, 3]
+    area = (x2 - x1) * (y2 - y1)
+    alive = torch.ones_like(area, dtype=torch.bool)
+    keep = torch.zeros_like(alive)
+    for j in range(boxes.shape[0]):
+        if alive[j]:
+            keep[j] = True
+            width = (torch.minimum(x2[j], x2) - torch.maximum(x1[j], x1)).clamp(min=0)
+            shared = width * (torch.minimum(y2[j], y2) - torch.maximum(y1[j], y1)).clamp(min=0)
+            alive &= shared / (area[j] + area - shared) <= 0.5
+    return order[keep]
+
+
+def kv_cache(keys, values, token, weight):
+    for _ in range(128):
+        query = torch.tanh(token @ weight)
+        keys = torch.cat([keys, query.unsqueeze(1)], 1)
+        values = torch.cat([values, 0.5 * query.unsqueeze(1)], 1)
+        attention = torch.softmax(keys @ query.unsqueeze(2), 1)
+        token = (attention * values).sum(1)
+    return token
+
+
 def early_exit(x, layers):
     for k in range(layers.shape[0]):
         x = torch.relu(x @ layers[k])
@@ -60,7 +86,7 @@ def compact(x):
     return x[torch.nonzero(x > 0)[:, 0]].sum()
 
 
-PROGRAMS = {f.__name__: f for f in (newton, lstm, nms, early_exit, greedy, compact)}
+PROGRAMS = {f.__name__: f for f in (newton, lstm, nms, nms_mask, kv_cache, early_exit, greedy, compact)}
 
 
 def inputs(program, shape):
@@ -75,10 +101,12 @@ def inputs(program, shape):
         return [rng.uniform(0.5, 1.5, n).astype(np.float32)]
     if program == "lstm":
         return [normal(8, n, 128), normal(8, 256), normal(8, 256), normal(128, 1024, scale=0.05), normal(256, 1024, scale=0.05), normal(1024)]
-    if program == "nms":
+    if program in ("nms", "nms_mask"):
         corner = rng.uniform(0, 1, (n, 2))
         boxes = np.concatenate([corner, corner + rng.uniform(0.01, 0.3, (n, 2))], 1).astype(np.float32)
         return [boxes, rng.uniform(0, 1, n).astype(np.float32)]
+    if program == "kv_cache":
+        return [normal(1, n, 64, scale=0.1), normal(1, n, 64), normal(1, 64), normal(64, 64, scale=0.1)]
     if program == "early_exit":
         return [normal(n, 256), np.stack([normal(256, 256, scale=0.07) for _ in range(12)])]
     if program == "greedy":

@@ -4,7 +4,7 @@ import numpy as np
 
 DIM, BATCH = 768, 8
 SWEEP_SEED = 1
-LOOPS = ("newton", "lstm", "nms", "early_exit", "greedy", "compact")  # bench/loops.py, which needs torch
+LOOPS = ("newton", "lstm", "nms", "nms_mask", "kv_cache", "early_exit", "greedy", "compact")  # bench/loops.py, which needs torch
 
 
 def _normal(seed, *shape):

@@ -46,6 +46,8 @@ TARGETS = (
     Target("loops", "newton", "flexor-jit", "at most", 60e-6),
     Target("loops", "lstm", "flexor-jit", "at most", 2.3e-3),
     Target("loops", "nms", "flexor-jit", "at most", 0.5e-3),
+    Target("loops", "nms_mask", "flexor-jit", "speed-up", 1.0, "torch-compile-dynamic"),
+    Target("loops", "kv_cache", "flexor-jit", "speed-up", 1.0, "torch-compile-dynamic"),
     Target("loops", "early_exit", "flexor-jit", "speed-up", 1.5, "torch-eager"),
     Target("loops", "greedy", "flexor-jit", "speed-up", 1.5, "torch-eager"),
     Target("loops", "compact", "flexor-jit", "at most", 0.107e-3),

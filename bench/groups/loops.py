@@ -3,7 +3,7 @@
 from ..rows import timed
 
 ENGINES = ("flexor-jit", "torch-eager", "torch-compile-dynamic")
-CASES = {"newton": 1024, "lstm": 50, "nms": 200, "early_exit": 4, "greedy": 1, "compact": 101_000}
+CASES = {"newton": 1024, "lstm": 50, "nms": 200, "nms_mask": 200, "kv_cache": 512, "early_exit": 4, "greedy": 1, "compact": 101_000}
 
 
 def run(context):
