@@ -99,6 +99,9 @@ struct Launch {
     std::vector<BufferSlot> buffers;  // one per BufferParam
     std::vector<Slot> params;         // one per kernel param
     std::uint32_t fault = 0;          // index into failures + 1; 0: cannot fault
+    // A contraction in a loop whose right side is the same memory, and unchanged, at every pass: its number among such
+    // launches + 1, 0: none. A run may pack the right side once and multiply by that.
+    std::uint32_t pack = 0;
 };
 
 // A step on lists of the run. A list is a value: appending leaves the list that is appended to as it was.
@@ -133,16 +136,23 @@ struct Step {
         kCheck,      // checks[index]
         kReadInt,    // frame[slot] = integer element of dtype at buffer + offset slot
         kReadFloat,  // frame[slot] = bits of double
+        kGrow,       // as kAllocate, but if the run alone holds buffer `from`, and holds nothing in it but its first
+                     // `kept` bytes, `buffer` may be that memory, grown: its first bytes are those. Only where frame
+                     // `slot` is 1
         kRelease,    // buffer is no longer needed (pool memory goes back)
         kList,       // lists[index]
     } kind;
     std::uint32_t index = 0;
     BufferSlot buffer = 0;
-    Slot slot = kNoSlot;        // kReadInt/kReadFloat: destination
-    Slot bytes = kNoSlot;       // kAllocate
+    Slot slot = kNoSlot;        // kReadInt/kReadFloat: destination; kGrow: condition
+    Slot bytes = kNoSlot;       // kAllocate, kGrow
+    BufferSlot from = 0;        // kGrow
+    Slot kept = kNoSlot;        // kGrow
     Slot offset = kNoSlot;      // reads: element offset
     DType dtype = DType::kF32;  // reads
     bool output = false;        // kAllocate: memory leaves the region as a result
+    bool unless_grown = false;  // kLaunch: left out if the last kGrow has kept the bytes
+    bool once = false;          // kCheck: what it compares is the same at every pass of its block
 };
 
 // A value handed back to the VM.
@@ -214,6 +224,7 @@ struct Planned {
 };
 
 struct Block {
+    FrameProgram once;           // run at the first entry of a run: over the call frame alone
     FrameProgram frame;          // run at block entry
     std::vector<Planned> arena;  // buffers in the arena
     Slot arena_bytes = kNoSlot;  // kNoSlot: no arena
@@ -253,6 +264,7 @@ struct Executable {
     std::uint32_t frame_slots = 0;  // total
     std::uint32_t buffer_slots = 0;
     std::uint32_t list_slots = 0;
+    std::uint32_t packs = 0;               // launches with a right side to pack
     FrameProgram guard_frame;              // slots that guards read, from the call frame
     std::vector<Check> guards;             // the symbolic rung; empty: always true
     std::vector<std::string> guard_texts;  // one per guard

@@ -114,16 +114,21 @@ std::string step_text(const Executable& executable, const Step& step) {
             if (!launch.params.empty()) out += "; " + support::join(launch.params, ", ", slot_text);
             out += ")";
             if (launch.fault != 0) out += " may fault";
+            if (launch.pack != 0) out += " packs once";
+            if (step.unless_grown) out += " unless grown";
             return out;
         }
         case Step::Kind::kAllocate:
             return (step.output ? "output   " : "allocate ") + buffer_text(step.buffer) + " " + slot_text(step.bytes) +
                    " bytes";
+        case Step::Kind::kGrow:
+            return "grow     " + buffer_text(step.buffer) + " " + slot_text(step.bytes) + " bytes from " +
+                   buffer_text(step.from) + " of " + slot_text(step.kept) + " if " + slot_text(step.slot) + " is 1";
         case Step::Kind::kFrame: return "frame    " + program_text(executable.frames[step.index]);
         case Step::Kind::kCheck: {
             const Check& check = executable.checks[step.index];
             const Failure& failure = executable.failures[check.diagnostic];
-            std::string out = "check    " + check_text(check);
+            std::string out = (step.once ? "once     " : "check    ") + check_text(check);
             if (!failure.op.empty()) out += "   ; " + failure.op + " " + failure.constraint;
             if (!failure.expected.empty()) out += ": " + failure.expected;
             return out;
@@ -173,6 +178,7 @@ std::string print(const Executable& executable) {
     for (std::size_t i = 0; i < executable.blocks.size(); ++i) {
         const Block& block = executable.blocks[i];
         out += "block " + std::to_string(i) + (block.loop_head ? " (loop head)" : "") + "\n";
+        if (!block.once.insts.empty()) out += "  once     " + program_text(block.once) + "\n";
         if (!block.frame.insts.empty()) out += "  frame    " + program_text(block.frame) + "\n";
         if (block.arena_bytes != kNoSlot) {
             out += "  arena    " + slot_text(block.arena_bytes) + " bytes";

@@ -229,10 +229,18 @@ private:
                 if (launch.buffers.size() != kernel.buffers.size() || launch.params.size() != kernel.param_count)
                     return bad("launch of " + kernel.name + " has other parameters than the kernel");
                 if (launch.fault > e.failures.size()) return bad("a launch names no failure");
+                if (launch.pack > e.packs || (launch.pack != 0 && !kernel.contraction))
+                    return bad("a launch has no right side to pack");
                 for (BufferSlot buffer : launch.buffers) FLEXOR_TRY(read_buffer(buffer, state));
                 for (Slot slot : launch.params) FLEXOR_TRY(read_slot(slot, state));
                 return {};
             }
+            case Step::Kind::kGrow:
+                FLEXOR_TRY(read_buffer(step.from, state));
+                FLEXOR_TRY(read_slot(step.kept, state));
+                FLEXOR_TRY(read_slot(step.slot, state));
+                if (step.output || arena[step.from]) return bad("memory that cannot grow");
+                [[fallthrough]];
             case Step::Kind::kAllocate:
                 FLEXOR_TRY(read_slot(step.bytes, state));
                 if (step.buffer >= e.buffer_slots) return bad("an allocation names no buffer");
@@ -268,6 +276,13 @@ private:
 
     Expected<void> block(const Block& block, Defined& state) const {
         const Executable& e = executable_;
+        Defined call_frame{std::vector<bool>(e.frame_slots), state.buffers, state.lists};
+        for (std::uint32_t i = 0; i < e.signature.frame_size(); ++i) call_frame.slots[i] = true;
+        FLEXOR_TRY(program(block.once, call_frame));
+        for (const FrameInst& inst : block.once.insts) {
+            if (inst.dst < e.signature.frame_size()) return bad("the call frame is overwritten");
+            state.slots[inst.dst] = true;
+        }
         FLEXOR_TRY(program(block.frame, state));
         std::vector<bool> arena(e.buffer_slots);
         if (block.arena_bytes != kNoSlot) {

@@ -4,10 +4,12 @@
 #include <bit>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "lower/contraction.h"
 #include "lower/frame_slots.h"
 #include "lower/kernel_builder.h"
+#include "lower/loops.h"
 #include "lower/plan.h"
 #include "specialised/visit.h"
 #include "support/diagnostic.h"
@@ -33,7 +35,11 @@ class Lowerer {
 public:
     Lowerer(Program program, const executable::Signature& signature, const Options& options,
             std::vector<types::OpSite>* refused)
-        : program_(std::move(program)), options_(options), refused_(refused), slots_(signature.frame_size()) {
+        : program_(std::move(program)),
+          options_(options),
+          refused_(refused),
+          slots_(signature.frame_size()),
+          loops_(program_) {
         exe_.signature = signature;
     }
 
@@ -51,6 +57,7 @@ private:
     void lower_guards();
     void place_buffers();
     void lower_terminator(const specialised::Block& block);
+    void part_invariants(executable::Block& block);
 
     FrameProgram& frame();  // where sizes needed from here on are computed
     Slot value(const Dim& d) { return slots_.value(program_.env.simplify(d), frame()); }
@@ -60,6 +67,10 @@ private:
     ListSlot list_slot(Reg reg);
     TensorRef tensor_ref(Reg reg);
     OutValue out_value(const LiveValue& value);
+    std::size_t concat_axis(const Inst& concat) const {
+        const std::int64_t axis = concat.attrs.integer("axis").constant();
+        return static_cast<std::size_t>(axis < 0 ? axis + type(concat.results[0]).rank() : axis);
+    }
     std::uint32_t failure(DiagnosticId id, const Inst& inst, int constraint, std::string expected);
     Step& step(Step::Kind kind) {
         block().steps.push_back({});
@@ -85,6 +96,7 @@ private:
     std::map<std::uint32_t, BufferSlot> packed_slots_;
     std::map<Reg, Slot> scalar_slots_;
     std::map<Reg, ListSlot> list_slots_;
+    Loops loops_;
     std::vector<std::set<types::SymbolId>> read_symbols_;  // by block: symbols that its reads and comparisons define
 
     std::size_t block_ = 0;
@@ -552,11 +564,22 @@ Expected<void> Lowerer::lower_unit(const Unit& unit, std::size_t position) {
         const types::TensorType& t = type(root);
         const Slot bytes = value(t.numel() * Dim(static_cast<std::int64_t>(dtype_size(t.dtype))));
         const BufferSlot buffer = buffer_slot(root);
-        Step& s = step(Step::Kind::kAllocate);
+        Step s;
+        s.kind = Step::Kind::kAllocate;
         s.buffer = buffer;
         s.bytes = bytes;
         s.dtype = t.dtype;
         s.output = leaves_region_[root];
+        if (unit.kind == UnitKind::kConcat && !s.output && loops_.may_grow(block_, first)) {
+            const types::TensorType& old = type(first.operands[0]);
+            Dim outer = 1;
+            for (std::size_t a = 0; a < concat_axis(first); ++a) outer = outer * old.sizes[a];
+            s.kind = Step::Kind::kGrow;
+            s.from = buffer_slot(first.operands[0]);
+            s.kept = value(old.numel() * Dim(static_cast<std::int64_t>(dtype_size(old.dtype))));
+            s.slot = value(outer);
+        }
+        block().steps.push_back(s);
     }
 
     if (unit.kind == UnitKind::kList) return lower_list(first), Expected<void>{};
@@ -574,6 +597,11 @@ Expected<void> Lowerer::lower_unit(const Unit& unit, std::size_t position) {
             auto packed = build_contraction(builder, program_, source(), units_, unit, producers_);
             if (!packed) return std::move(packed).error();
             FLEXOR_TRY(launch(builder, first));
+            const loopir::Contraction& c = *builder.kernel.contraction;
+            const bool one_matrix = std::ranges::all_of(c.b.batch_strides, [](const IntRef& s) { return s.is(0); });
+            if (!*packed && loops_.contain(block_) && one_matrix && is_floating(c.b_dtype) &&
+                loops_.leave_unchanged(program_.registers[first.operands[1]].root))
+                exe_.launches.back().pack = ++exe_.packs;
             if (*packed) {
                 const executable::PackedWeight& p = **packed;
                 const auto key =
@@ -596,8 +624,10 @@ Expected<void> Lowerer::lower_unit(const Unit& unit, std::size_t position) {
         case UnitKind::kConcat: {
             const Reg result = first.results[0];
             types::TensorType target = type(result);
-            std::int64_t axis = first.attrs.integer("axis").constant();
-            if (axis < 0) axis += target.rank();
+            const std::size_t axis = concat_axis(first);
+            const bool grows = std::ranges::any_of(block().steps, [&](const Step& s) {
+                return s.kind == Step::Kind::kGrow && s.buffer == buffer_slot(result);
+            });
             for (Reg operand : first.operands) {
                 if (operand == kNoReg) continue;
                 if (type(operand).rank() != target.rank()) continue;  // torch's empty rank-1 operand
@@ -609,8 +639,8 @@ Expected<void> Lowerer::lower_unit(const Unit& unit, std::size_t position) {
                 copy.kernel.body = copy.copy_body(operand, result, slice);
                 copy.collapse(copy.kernel.body);
                 FLEXOR_TRY(launch(copy, first));
-                target.offset = target.offset + target.strides[static_cast<std::size_t>(axis)] *
-                                                    type(operand).sizes[static_cast<std::size_t>(axis)];
+                block().steps.back().unless_grown = grows && operand == first.operands[0];
+                target.offset = target.offset + target.strides[axis] * type(operand).sizes[axis];
             }
             return {};
         }
@@ -735,6 +765,25 @@ void Lowerer::lower_terminator(const specialised::Block& from) {
     block().terminator = std::move(out);
 }
 
+// What a block of a loop computes and checks over the call frame alone is the same at every pass.
+void Lowerer::part_invariants(executable::Block& block) {
+    std::vector<bool> same(slots_.count(), false);
+    std::fill_n(same.begin(), exe_.signature.frame_size(), true);
+    FrameProgram varying;
+    for (const executable::FrameInst& inst : block.frame.insts) {
+        const bool constant = inst.op == FrameOp::kConst;
+        const bool moves = constant || (same[inst.a] && (executable::is_unary(inst.op) || same[inst.b]));
+        same[inst.dst] = moves;
+        (moves ? block.once : varying).insts.push_back(inst);
+    }
+    block.frame = std::move(varying);
+    for (Step& s : block.steps) {
+        if (s.kind != Step::Kind::kCheck) continue;
+        const executable::Check& check = exe_.checks[s.index];
+        s.once = same[check.a] && same[check.b];
+    }
+}
+
 Expected<void> Lowerer::lower_block(std::size_t index) {
     block_ = index;
     after_read_ = false;
@@ -760,6 +809,7 @@ Expected<void> Lowerer::lower_block(std::size_t index) {
         }
     }
     lower_terminator(source());
+    if (loops_.contain(index)) part_invariants(block());
     std::set<std::int32_t> pcs;
     for (const Inst& inst : source().insts) {
         if (inst.kind == InstKind::kOp) pcs.insert(inst.pc);

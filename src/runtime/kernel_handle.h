@@ -21,6 +21,9 @@ struct LaunchArgs {
     // What `workspace` holds. The thread count may have grown since workspace_bytes was asked: a kernel that finds less
     // than it needs now takes memory of its own.
     std::size_t workspace_size = 0;
+    // Of a contraction: its right side, packed by gemm's pack_b with the host's tiles. Null: it lies where the buffers
+    // say.
+    const void* packed_right = nullptr;
 };
 
 class KernelHandle {

@@ -89,13 +89,17 @@ public:
             buffers_[slot.buffer] = scratch_.key.tensors[slot.tensor]->data();
         launch_buffers_ = scratch_.launch_buffers.ensure(entry_.max_buffers + 1);
         launch_params_ = scratch_.params.ensure(entry_.max_params + 1);
+        if (e_.packs > 0) packs_.emplace(scratch_.packs, e_.packs, *context_.cache);
+        scratch_.visited.assign(e_.blocks.size(), false);
         if (e_.list_slots > 0) lists_.emplace(scratch_.lists, e_.list_slots, memory_);
         if (entry_.uses_arena) arena_.emplace(context_.arena, context_.cache->shared_pool());
 
         std::uint32_t index = 0;
         for (;;) {
             const Block& block = e_.blocks[index];
-            if (!enter(block) || !steps(block, entry_.outputs[index])) return;
+            const bool again = scratch_.visited[index];
+            scratch_.visited[index] = true;
+            if (!enter(block, again) || !steps(block, again, entry_.outputs[index])) return;
             const Terminator& end = block.terminator;
             switch (end.kind) {
                 case Terminator::Kind::kJump: index = jump(end.jumps[0]); continue;
@@ -164,8 +168,9 @@ private:
 
     // ------------------------------------------------------------ blocks
 
-    bool enter(const Block& block) {
+    bool enter(const Block& block, bool again) {
         if (block.loop_head ? context_.stop->poll() : context_.stop->stopped()) return stopped();
+        if (!again && !executable::run_frame(block.once, frame_, true)) return overflow();
         if (!executable::run_frame(block.frame, frame_, true)) return overflow();
         if (block.arena_bytes == kNoSlot) return true;
         const std::int64_t bytes = frame_[block.arena_bytes];
@@ -239,21 +244,27 @@ private:
 
     // ------------------------------------------------------------ steps
 
-    bool steps(const Block& block, const std::vector<const TensorRef*>& outputs) {
+    bool steps(const Block& block, bool again, const std::vector<const TensorRef*>& outputs) {
         const std::size_t count = block.steps.size();
         for (std::size_t i = 0; i < count; ++i) {
             const Step& step = block.steps[i];
             switch (step.kind) {
                 case Step::Kind::kLaunch:
+                    if (step.unless_grown && grown_) break;
                     if (!launch(step.index)) return false;
                     break;
                 case Step::Kind::kAllocate:
                     if (!allocate(step, outputs[i])) return false;
                     break;
+                case Step::Kind::kGrow:
+                    grown_ = grow(step);
+                    if (!grown_ && !allocate(step, nullptr)) return false;
+                    break;
                 case Step::Kind::kFrame:
                     if (!executable::run_frame(e_.frames[step.index], frame_, true)) return overflow();
                     break;
                 case Step::Kind::kCheck: {
+                    if (again && step.once) break;
                     const executable::Check& check = e_.checks[step.index];
                     if (executable::check_holds(check, frame_)) break;
                     return fail(e_.failures[check.diagnostic],
@@ -295,12 +306,13 @@ private:
             workspace = workspace_->reserve(bytes);
             if (workspace == nullptr) return refuse(bytes, "workspace of " + e_.kernels[launch.kernel].ir.name);
         }
+        const runtime::StopScope scope(context_.stop, runtime::StopScope::Role::kOwner);
+        const void* packed = launch.pack == 0 ? nullptr
+                                              : packs_->find(launch.pack - 1, e_.kernels[launch.kernel].ir,
+                                                             launch_buffers_, launch_params_);
         if (entry_.writes_source[index]) note_writes(launch);
         std::int32_t fault = runtime::kNoFault;
-        {
-            const runtime::StopScope scope(context_.stop, runtime::StopScope::Role::kOwner);
-            kernel.launch({launch_buffers_, launch_params_, workspace, &fault, bytes});
-        }
+        kernel.launch({launch_buffers_, launch_params_, workspace, &fault, bytes, packed});
         context_.shard->launches.add();
         if (context_.stop->stopped()) return stopped();
         if (fault == runtime::kOutOfMemory) {
@@ -333,6 +345,30 @@ private:
             const BufferSource& source = e_.sources[source_slot(owner)];
             if (source.kind == BufferSource::Kind::kArgument) scratch_.key.tensors[source.index]->note_write();
         }
+    }
+
+    // What grows at every pass of a loop gets room for more, so that it is copied every now and then. Only memory that
+    // nobody else holds: the slot that is about to be set may hold it from the pass before.
+    bool grow(const Step& step) {
+        const std::int32_t owner = owners_[step.from];
+        if (owner < 0 || frame_[step.slot] != 1) return false;
+        const Owned& owned = memory_.at(owner);
+        const std::int32_t stale = owners_[step.buffer] == owner ? 1 : 0;
+        if (owned.block.data == nullptr || owned.block.data != buffers_[step.from] || owned.references != 1 + stale)
+            return false;
+        const auto bytes = static_cast<std::size_t>(frame_[step.bytes]);
+        if (frame_[step.bytes] < 0) return false;
+        if (bytes <= owned.block.capacity) {
+            set_owner(step.buffer, owner);
+            buffers_[step.buffer] = owned.block.data;
+            return true;
+        }
+        const runtime::Block block = context_.cache->allocate(bytes + bytes / 2);
+        if (block.data == nullptr) return false;
+        std::memcpy(block.data, owned.block.data, static_cast<std::size_t>(frame_[step.kept]));
+        set_owner(step.buffer, memory_.add(block));
+        buffers_[step.buffer] = block.data;
+        return true;
     }
 
     bool allocate(const Step& step, const TensorRef* result) {
@@ -537,8 +573,10 @@ private:
     std::optional<ArenaLease> arena_, workspace_;
     RunMemory memory_;
     std::optional<RunLists> lists_;
+    std::optional<LoopPacks> packs_;
     std::size_t launched_ = 0;
     bool effects_done_ = false;
+    bool grown_ = false;
 };
 
 }  // namespace

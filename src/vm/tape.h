@@ -14,6 +14,7 @@
 #include "runtime/telemetry.h"
 #include "vm/entry.h"
 #include "vm/live.h"
+#include "vm/loop_packs.h"
 #include "vm/run_lists.h"
 #include "vm/run_memory.h"
 
@@ -31,6 +32,8 @@ struct Scratch {
     Words<std::int32_t> moved_owners;
     std::vector<Owned> owned;
     ListTable lists;
+    std::vector<LoopPack> packs;
+    std::vector<bool> visited;  // by block
 };
 
 struct TapeContext {

@@ -178,6 +178,11 @@ void ContractionKernel::launch(const runtime::LaunchArgs& args) const {
     // The offset of a packed weight was applied when it was packed.
     const std::int64_t b_offset = c.b.packed ? 0 : number(c.b.offset, args.params);
     g.b.data = element(args.buffers[c.b.buffer], c.b_dtype, b_offset);
+    if (args.packed_right != nullptr) {
+        g.b.data = args.packed_right;
+        g.b_packed = true;
+        std::fill(std::begin(g.b.batch_strides), std::end(g.b.batch_strides), 0);
+    }
     if (plain_store_) {
         g.c.data = element(args.buffers[plain_store_->buffer], plain_dtype_, number(plain_store_->offset, args.params));
     }

@@ -500,6 +500,22 @@ void pack_b(DType dtype, std::int64_t k, std::int64_t n, const void* source, std
     });
 }
 
+bool gains_from_packing(DType dtype, std::int64_t m, std::int64_t k, std::int64_t n, std::int64_t row_stride,
+                        std::int64_t col_stride) {
+    GemmCall call;
+    call.dtype = dtype;
+    call.m = m;
+    call.n = n;
+    call.k = k;
+    call.b.row_stride = row_stride;
+    call.b.col_stride = col_stride;
+    call.a.col_stride = call.c.col_stride = 1;
+    const Plan plan = make_plan(call);
+    if (plan.batches == 0 || k == 0 || plan.b_source == BSource::kDot) return false;
+    const auto row_bytes = row_stride * static_cast<std::int64_t>(dtype_size(dtype));
+    return plan.b_source != BSource::kDirect || row_bytes > kDenseRowBytes;
+}
+
 PackedMatrix::PackedMatrix(DType dtype, std::int64_t k, std::int64_t n, const void* source, std::int64_t row_stride,
                            std::int64_t col_stride, const GemmTiles* tiles)
     : dtype_(dtype), k_(k), n_(n), bytes_(packed_b_bytes(dtype, k, n, tiles)) {

@@ -78,6 +78,10 @@ std::size_t packed_b_bytes(DType dtype, std::int64_t k, std::int64_t n, const Ge
 void pack_b(DType dtype, std::int64_t k, std::int64_t n, const void* source, std::int64_t row_stride,
             std::int64_t col_stride, void* target, const GemmTiles* tiles = nullptr);
 
+// Whether a right side that several products read is worth packing, for products of `m` rows.
+bool gains_from_packing(DType dtype, std::int64_t m, std::int64_t k, std::int64_t n, std::int64_t row_stride,
+                        std::int64_t col_stride);
+
 // A packed matrix that owns its memory; without data if the system gives none.
 class PackedMatrix {
 public:
