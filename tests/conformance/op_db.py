@@ -29,7 +29,7 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
 import flexor
-from flexor._jit import _interpreter
+from flexor._translation import _interpreter
 from flexor.session import default_session
 
 sys.path.append(str(Path(__file__).parent))

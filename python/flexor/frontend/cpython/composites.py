@@ -490,21 +490,6 @@ class Composites:
         chosen = self.writer.op("index_select", self.at_least(x, 1), index, axis=0)
         return self.writer.op("reshape", chosen, shape=[])
 
-    def sort_values(self, x: Any, axis: int) -> Any:
-        """torch.msort."""
-        return self.writer.ops("sort", [self.tensor(x)], {"axis": axis, "descending": False})[0]
-
-    def kth_value(self, x: Any, k: Any, dim: Any, keepdim: Any) -> Any:
-        """torch.kthvalue."""
-        k, axis, op = _plain(k), _plain(dim), self.writer.op
-        if type(k) is not int or k < 1 or _plain(self.rank(x)) < 1:
-            raise NotWritten("an element that is not there")
-        found = []
-        for part in self.writer.ops("sort", [x], {"axis": axis, "descending": False}):
-            chosen = op("select", part, axis=axis, index=k - 1)
-            found.append(op("clone", op("unsqueeze", chosen, axis=axis) if _plain(keepdim) else chosen))
-        return TupleValue(found, _torch().return_types.kthvalue)
-
     # ---------------------------------------------------------------------------------------------------- activations
 
     def activation(self, kind: str, x: Any, *numbers: Any) -> Any:

@@ -16,6 +16,7 @@ from flexor.frontend.cpython.composites import Composites
 from flexor.frontend.cpython.guards import Guards
 from flexor.frontend.cpython.masked import Masked
 from flexor.frontend.cpython.matrices import Matrices
+from flexor.frontend.cpython.orders import Orders
 from flexor.frontend.cpython.ranges import Ranges
 from flexor.frontend.cpython.values import Dynamic, Known, ListValue, MethodValue, RunList, TupleValue, Value, is_int
 from flexor.frontend.cpython.writer import NotKnown, NotWritten, Writer, dtype_name, registry
@@ -41,7 +42,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-class Lowering(Composites, Matrices, Masked, Ranges):
+class Lowering(Composites, Matrices, Masked, Orders, Ranges):
     """The names that an expression of a row may call. Ops of the registry are attributes."""
 
     def __init__(self, writer: Writer, guards: Guards, framework: str, assume: Callable[[Value, str], None]) -> None:

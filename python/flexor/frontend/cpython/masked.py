@@ -99,6 +99,11 @@ class Masked:
         freedom = op("clamp", op("sub", self._counted(x, mask, **given), Known(taken)), Known(0))
         return op("div", op("reduce_sum", squares, **given), freedom)
 
+    def masked_median(self, x: Any, dim: Any, keepdim: Any, mask: Any) -> Any:
+        """masked.median: the middle of what is shown and is a number."""
+        hidden = self.hidden(self.floating(x), mask, "nan")
+        return self.median(hidden, dim, keepdim, "nanmedian").items[0]
+
     def masked_norm(self, x: Any, ord: Any, dim: Any, keepdim: Any, mask: Any) -> Any:
         """masked.norm."""
         hidden = self.hidden(x, mask, "inf" if _plain(ord) == float("-inf") else 0)
