@@ -8,7 +8,7 @@
 
 import logging
 
-from flexor._decorator import disable, jit
+from flexor._decorator import disable, jit, op
 from flexor._module import Module, from_text, load, registry
 from flexor._options import FROZEN, Dim
 from flexor.builder import Builder, FunctionBuilder, Symbol, Var, Weight
@@ -32,6 +32,7 @@ from flexor.errors import (
     StaleWeights,
     TextError,
 )
+from flexor.frontend.cpython.typed import TensorType
 from flexor.session import Session, dashboard, default_session, prometheus, stats
 
 __version__ = "0.1.0"
@@ -63,6 +64,7 @@ __all__ = [
     "SizeOverflowError",
     "StaleWeights",
     "Symbol",
+    "TensorType",
     "TextError",
     "Var",
     "Weight",
@@ -72,6 +74,7 @@ __all__ = [
     "from_text",
     "jit",
     "load",
+    "op",
     "prometheus",
     "registry",
     "stats",

@@ -154,7 +154,8 @@ class Abstract:
         if attributes.is_tensor_object(obj) or isinstance(obj, np.generic):
             self.translator.check_framework(obj)
             if id(obj) not in self.seen:
-                self.seen[id(obj)] = self._input(name, self._type(name, obj))
+                made = self.seen[id(obj)] = self._input(name, self._type(name, obj))
+                self.translator.examples.update((str(made.native.size(axis)), obj.shape[axis]) for axis in range(obj.ndim))
                 self.translator.classes[self.seen[id(obj)].anywhere] = kind  # type: ignore[attr-defined, index]
             return self.seen[id(obj)]
         if is_tuple(kind):

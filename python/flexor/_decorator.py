@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypedDict, TypeVar, overload
 
-from flexor import _jit_module
+from flexor import _jit_module, _kinds
 from flexor._jit import Jit
 from flexor._options import Dim, Frozen, Options
 
@@ -138,3 +138,24 @@ def disable(function: _F) -> _F:
     """Marks a function that programs do not follow: it stays a call of Python."""
     function._flexor_disabled = True  # type: ignore[attr-defined]
     return function
+
+
+def op(*, result: Callable[..., Any]) -> Callable[[_F], _F]:
+    """Marks a function of tensors as an op: programs call it where it stands, and know its result before the run.
+
+    `result` gets the function's arguments, a `flexor.TensorType` in the place of each tensor and None in that of a number that only
+    the run knows, and gives the TensorType of what the function returns, or (dtype, sizes), or a list of such for a tuple of tensors.
+    Sizes are symbolic where a program is made: they can be calculated with, but not compared. What the function returns is
+    compared with the rule in every run; ShapeError (E0301) says where they differ. The function changes nothing, its arguments
+    among it.
+
+        @flexor.op(result=lambda x, w: (x.dtype, (x.shape[0], w.shape[1])))
+        def product(x, w): ...
+    """
+    _kinds.function("op", "result", result)
+
+    def mark(function: _F) -> _F:
+        function._flexor_rule = result  # type: ignore[attr-defined]
+        return function
+
+    return mark

@@ -59,6 +59,7 @@ class JitStats:
     watched: int = 0  # calls that Python ran to see whether its calls change what the function reads
     fallbacks: dict[str, int] = dataclasses.field(default_factory=dict)  # reason -> calls that Python ran
     foreign_calls: list[tuple[str, int, str]] = dataclasses.field(default_factory=list)  # (file, line, what) per translation
+    typed_calls: list[tuple[str, int, str]] = dataclasses.field(default_factory=list)  # the same of ops of users
 
 
 class _Depth(threading.local):
@@ -340,7 +341,7 @@ class Jit(JitBase, Generic[P, R]):
         names = _weights.names_of(self._flexor_function)
         translator = self._translated(knowledge, bound, lambda: _weights.Weights(names) if self.options.weights == "frozen" else None)
         self._stats.translations += 1
-        self._stats.foreign_calls = translator.foreign_calls
+        self._stats.foreign_calls, self._stats.typed_calls = translator.foreign_calls, translator.typed_calls
         return Translation(translator, self._session)
 
     def _translated(
@@ -436,7 +437,8 @@ class Jit(JitBase, Generic[P, R]):
             return f"{self._name()} runs in Python: {reasons}\n"
         translation = found[0]
         lines = [f"{self._name()}: {len(translation.translator.guards)} guards, {len(translation.fetches)} live inputs"]
-        lines += [f"  foreign {what} at {file}:{line}" for file, line, what in translation.translator.foreign_calls]
+        for kind, made in (("foreign", translation.translator.foreign_calls), ("typed", translation.translator.typed_calls)):
+            lines += [f"  {kind} {what} at {file}:{line}" for file, line, what in made]
         live = translation.live_objects() or []
         lines += self._explain_weights(translation, bound, shape, live)
         return "\n".join(lines) + "\n" + self._session.explain(translation.module, *shape.leaves, *live)

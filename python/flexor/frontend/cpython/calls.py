@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from flexor.frontend.cpython import attributes, builtin, evaluate, helpers, lowering, modules, special
+from flexor.frontend.cpython import attributes, builtin, evaluate, helpers, lowering, modules, special, typed
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.guards import MISSING
 from flexor.frontend.cpython.values import (
@@ -93,6 +93,12 @@ def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywor
     known = lowering.functions().get(id(function))
     if known is not None:
         return _framework(t, known[0], function, arguments, keywords)
+    rule = getattr(function, "_flexor_rule", None)
+    if rule is not None:
+        return typed.of_rule(t, name_of(function), function, rule, arguments, keywords)
+    overload = typed.overload_of(function)
+    if overload is not None:
+        return typed.of_overload(t, function, overload, arguments, keywords)
     if getattr(function, "_flexor_disabled", False):
         return t.foreign(name_of(function), function, arguments, keywords, is_pure=False, clobbers=True)
     if isinstance(function, types.MethodType):  # asked first: it has the attributes of its function

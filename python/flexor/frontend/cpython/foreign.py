@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import logging
@@ -33,6 +34,16 @@ from flexor.frontend.cpython.values import (
     objects_of,
 )
 from flexor.frontend.cpython.writer import dtype_name
+
+@dataclasses.dataclass(frozen=True)
+class Promise:
+    """Dtype and rank of the tensor that a call gives, and its sizes in text form, "?" where only the run knows; () for all of them.
+    Of an object that is no tensor the rank is -1: nothing is to be learnt about it."""
+
+    dtype: str
+    rank: int
+    sizes: tuple[str, ...] = ()
+
 
 _numbers = itertools.count()
 # Calls that read their arguments and leave no trace in the program: a list handed to them may be a new one.
@@ -108,8 +119,10 @@ def write(
     is_pure: bool,
     learns: bool,
     clobbers: bool,
+    promised: Promise | None,
 ) -> Value:
-    """Writes the call; the result is of kind `result`, or a tensor where pure calls of earlier runs have always given one."""
+    """Writes the call; the result is of kind `result`, or a tensor where that is promised or pure calls of earlier runs have always
+    given one."""
     is_reader = _reads_only(function)
     for value in (*arguments, *keywords.values()):
         _check(value, is_reader, what, translator.state.top.line)
@@ -120,13 +133,14 @@ def write(
     site, place = translator.site(), _place(translator)
     frame = translator.state.top
     hook = f"{translator.name}:{frame.line} {what} #{next(_numbers)}"
-    translator.foreign_calls.append((frame.code.co_filename, frame.line, what))
+    calls = translator.foreign_calls if promised is None else translator.typed_calls
+    calls.append((frame.code.co_filename, frame.line, what))
     if not is_pure:
         translator.has_effects = True
-    promise = None
+    promise = None if promised is None or promised.rank < 0 else (promised.dtype, promised.rank)
     # Behind an effect nothing can be done again if the kind is another one: it has to follow from the operands.
     is_bound = not any(operand.kind == "object" for operand in operands) and "squeeze" not in what
-    is_learnt = learns and result == "object" and (is_bound or not translator.has_effects)
+    is_learnt = promised is None and learns and result == "object" and (is_bound or not translator.has_effects)
     if is_learnt and site in translator.knowledge.results and site not in translator.knowledge.varying:
         promise = translator.knowledge.results[site]
     elif is_learnt:
@@ -174,7 +188,7 @@ def write(
         run.objects.append(given)
         return len(run.objects) - 1
 
-    written: Value = translator.writer.foreign(hook, call, operands, result, promise)
+    written: Value = translator.writer.foreign(hook, call, operands, result, promise, () if promised is None else promised.sizes)
     return written
 
 
@@ -228,4 +242,4 @@ def tensor_kind(obj: Any, framework: str) -> tuple[str, int] | None:
     return None
 
 
-__all__ = ["KindChanged", "Known", "StateChanged", "run", "tensor_kind", "write"]
+__all__ = ["KindChanged", "Known", "Promise", "StateChanged", "run", "tensor_kind", "write"]

@@ -128,8 +128,10 @@ class Translator:
         self.learns = False  # the kinds of some results are still to be seen
         self.arguments: dict[str | None, str] = {}  # names by which values of arguments may become known
         self.classes: dict[str, type] = {}  # of inputs that are no plain tensors
+        self.examples: dict[str, int] = {}  # sizes of the arguments of the call that is translated, by their text form
         self.exits: dict[Any, Exit] = {}
         self.foreign_calls: list[tuple[str, int, str]] = []  # (file, line, what)
+        self.typed_calls: list[tuple[str, int, str]] = []  # the same of calls whose results are known before the run
         self._blocks: dict[Any, Any] = {}  # key -> label
         self._heads: dict[Any, list[tuple[int, dict[Any, Any], dict[Any, Value]]]] = {}
         self._todo: list[Block] = []
@@ -493,10 +495,11 @@ class Translator:
         is_pure: bool = True,
         learns: bool = False,
         clobbers: bool = False,
+        promise: foreign.Promise | None = None,
     ) -> Value:
         """Lets Python call `function` in the run. `result` is the kind of its result; pure: it changes nothing, and
         may be done again; learns: what kind of tensor it gives is learnt from a run, as that of pure calls is; clobbers: it may
-        change objects that the function reads later."""
+        change objects that the function reads later; promise: the tensor that it gives."""
         if self.is_for_file:
             raise NotTranslated(f"a call of Python: {what} in {self.state.top.code.co_filename}", self.state.top.line)
         learns = learns or is_pure
@@ -504,7 +507,7 @@ class Translator:
         self.keep_unpacked((*arguments, *(keywords or {}).values()))
         if self.state.pending:
             effects.flush_before(self, (*arguments, *(keywords or {}).values()), clobbers)
-        written = foreign.write(self, what, function, arguments, keywords or {}, result, is_pure, learns, clobbers)
+        written = foreign.write(self, what, function, arguments, keywords or {}, result, is_pure, learns, clobbers, promise)
         if clobbers:
             self.clobbers = self.state.is_clobbered = True
             self.guards.later = self.later

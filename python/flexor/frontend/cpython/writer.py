@@ -218,12 +218,19 @@ class Writer:
     # --------------------------------------------------------------------------------------------------- foreign calls
 
     def foreign(
-        self, hook: str, function: Callable[..., Any], operands: Sequence[Dynamic], result: str, promise: tuple[str, int] | None
+        self,
+        hook: str,
+        function: Callable[..., Any],
+        operands: Sequence[Dynamic],
+        result: str,
+        promise: tuple[str, int] | None,
+        sizes: Sequence[str] = (),
     ) -> Value:
-        """Calls `function` of Python in the run. `result`: "none", or a kind; `promise`: dtype and rank of the tensor it gives."""
+        """Calls `function` of Python in the run. `result`: "none", or a kind; `promise`: dtype and rank of the tensor it gives, of
+        sizes that are known as far as `sizes` tells."""
         self.count += 1
         self.hooks[hook] = function
-        text = promise_text(result, None, -1) if promise is None else promise_text("tensor", *promise)
+        text = promise_text(result, None, -1) if promise is None else promise_text("tensor", *promise, sizes)
         native = self.function.call_foreign(hook, [v.native for v in operands], text)
         if result == "none":
             return Known(None)
@@ -257,10 +264,10 @@ SHORT_DTYPES: dict[str, str] = _flexor.dtypes()  # by framework name
 _PYTHON_DTYPES = {float: "float64", int: "int64", bool: "bool"}
 
 
-def promise_text(kind: str, dtype: str | None, rank: int) -> str:
+def promise_text(kind: str, dtype: str | None, rank: int, sizes: Sequence[str] = ()) -> str:
     """The text form of the type of a Dynamic."""
     if kind == "tensor" and dtype is not None and rank >= 0:
-        return f"{SHORT_DTYPES[dtype]}[{', '.join('?' * rank)}]"
+        return f"{SHORT_DTYPES[dtype]}[{', '.join(sizes or '?' * rank)}]"
     return {"int": "int", "float": "float", "bool": "bool", "object": "int"}.get(kind, "any")
 
 
