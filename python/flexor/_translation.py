@@ -46,6 +46,7 @@ class Translation:
         self.counts = [len(leaving.values) for leaving in translator.exits.values()]
         self.several = translator.several_exits
         self.has_effects = translator.has_effects or translator.lowering.has_writes
+        self.has_writes = translator.lowering.has_writes
         # What pure foreign calls give is not known before a run; such a run is interpreted, as the program changes after it.
         self.is_settled = not translator.learns
         for hook in translator.writer.hooks:
@@ -81,24 +82,33 @@ class Translation:
     def run(self, leaves: list[Any], live: list[Any], containers: list[Any]) -> Any:
         """Runs the program. Raises what Python would raise."""
         values = leaves + live
-        outer = foreign.run.objects, foreign.run.holds
+        run = foreign.run
+        outer = run.objects, run.holds, run.acted, run.open
         objects: list[Any] = []
-        foreign.run.objects, foreign.run.raised, foreign.run.trace = objects, None, None
-        foreign.run.holds = functools.partial(self.holds, live) if self.later is not None else None
+        run.objects, run.raised, run.trace, run.acted, run.open = objects, None, None, False, []
+        run.holds = functools.partial(self.holds, live) if self.later is not None else None
         try:
             out = self.call(*values) if self.is_settled else _interpreter().run(self.module, *values)
         except BaseException as error:
             # What a call of Python raised has its own cause and context, and no frame of the run.
-            if error is not foreign.run.raised and (foreign.run.raised is None or not isinstance(error, Interrupted)):
+            is_of_python = error is run.raised or (run.raised is not None and isinstance(error, Interrupted))
+            if run.open and (run.acted or self.has_writes):
+                run.leave_all((run.raised if is_of_python else None) or error)
+            if not is_of_python:
                 raise
         finally:
-            foreign.run.objects, foreign.run.holds = outer
-        if foreign.run.raised is not None:
-            raised, trace = foreign.run.raised, foreign.run.trace
-            foreign.run.raised = foreign.run.trace = None
+            run.has_acted = run.acted
+            run.objects, run.holds, run.acted, run.open = outer
+        if run.raised is not None:
+            raised, trace = run.raised, run.trace
+            run.raised = run.trace = None
             raise raised.with_traceback(trace)
         whole = out if isinstance(out, tuple) and (self.several or self.counts[0] != 1) else (out,)
         return self.finish(whole, values, containers, objects)
+
+    def has_acted(self) -> bool:
+        """Whether a run that has just raised on this thread has done what must not be done again."""
+        return self.has_writes or (bool(self.translator.writer.hooks) and foreign.run.has_acted)
 
     def finish(self, outputs: Sequence[Any], inputs: Sequence[Any], containers: Sequence[Any] = (), objects: Sequence[Any] = ()) -> Any:
         """What the function returns where the program has returned `outputs`; makes the writes that leave with them."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexor.frontend.cpython import calls, effects, evaluate, reflection
+from flexor.frontend.cpython import builtin, calls, effects, evaluate, instances, reflection
 from flexor.frontend.cpython.decode import NotTranslated, Restart
 from flexor.frontend.cpython.guards import MISSING, Place
 from flexor.frontend.cpython.values import (
@@ -28,6 +28,7 @@ from flexor.frontend.cpython.values import (
     Known,
     ListValue,
     MethodValue,
+    PartialValue,
     RunList,
     SetValue,
     SliceValue,
@@ -76,6 +77,8 @@ def read(t: Translator, holder: Any, key: str, obj: Any) -> Value:
 
 def load_global(t: Translator, globals_: dict[str, Any], name: str) -> Value:
     """A global of the function, or a builtin."""
+    if globals_.get("__name__") in calls._OWN and name in globals_:
+        return Known(globals_[name])
     if name in globals_ or (id(globals_), name) in t.state.written:
         return item(t, globals_, name)
     t.guards.absent(globals_, name)
@@ -288,14 +291,22 @@ def load(t: Translator, value: Value, name: str) -> Value | None:
     if isinstance(value, calls.SuperValue):
         cls, self = value.items
         return load_super(t, cls, self, name)
-    if isinstance(value, TupleValue):
+    if isinstance(value, TupleValue) and name != "__class__":
         return _of_tuple(t, value, name)
-    if isinstance(value, InstanceValue):
+    if isinstance(value, InstanceValue) and name != "__class__":
         return _of_instance(t, value, name)
-    if isinstance(value, (ListValue, RunList, SetValue, DictValue)):
+    if isinstance(value, (ListValue, RunList, SetValue, DictValue)) and name != "__class__":
         if isinstance(value, DictValue) and value.cls is not dict:
             return _of_output(t, value, name)
         return MethodValue(value, name)
+    if name == "__class__":
+        cls = builtin.class_of(t, value)
+        if cls is not None:
+            return Known(cls)
+    if isinstance(value, PartialValue) and name in ("func", "args", "keywords"):
+        return {"func": value.function, "args": TupleValue(value.arguments), "keywords": DictValue(dict(value.keywords))}[name]
+    if isinstance(value, FunctionValue) and name in value.attributes:
+        return value.attributes[name]
     if isinstance(value, SliceValue) and name in ("start", "stop", "step"):
         return getattr(value, name)  # type: ignore[no-any-return]
     if isinstance(value, FunctionValue) and name in ("__name__", "__qualname__"):
@@ -392,10 +403,14 @@ _ABSENT: Any = object()
 def _of_instance(t: Translator, value: InstanceValue, name: str) -> Value | None:
     if _raw(value.cls, "__getattribute__") is not object.__getattribute__:
         raise NotTranslated(f"the attribute {name} of a {value.cls.__name__}", t.state.top.line)
-    if name in value.fields:
+    if name in value.fields and not isinstance(_raw(value.cls, name), property):
         return value.fields[name]
     raw = _raw(value.cls, name)
     t.guards.class_attribute(value.cls, name, raw)
+    if raw is _ABSENT or isinstance(raw, types.MemberDescriptorType):  # a slot that is empty
+        return instances.missing(t, value, name)
+    if isinstance(raw, functools.cached_property):
+        return instances.cached_property(t, value, name, raw)
     return _bound(t, value, value.cls, raw, name)
 
 
@@ -451,6 +466,8 @@ def by_the_rules(t: Translator, obj: Any, name: str) -> Value | None:
     if isinstance(place, dict):
         if name in place or (id(place), name) in t.state.written:
             return item(t, place, name)
+    if isinstance(raw, types.MemberDescriptorType):
+        return _of_slot(t, obj, name)
     if raw is not _ABSENT:
         if isinstance(place, dict):
             t.guards.absent(place, name)
@@ -485,6 +502,17 @@ def by_the_rules(t: Translator, obj: Any, name: str) -> Value | None:
         if isinstance(place, dict):
             t.guards.absent(place, name)
         return calls.call(t, Known(otherwise), [Known(obj), Known(name)], {})
+    return _opaque(t, obj, name)
+
+
+def _of_slot(t: Translator, obj: Any, name: str) -> Value:
+    """An attribute that __slots__ names."""
+    written = t.state.written.get((id(obj), name))
+    if written is not None:
+        return written
+    found = getattr(obj, name, MISSING)
+    if (id(obj), name) in t.knowledge.live and type(found) in (bool, int, float):
+        return t.live((id(obj), name), type(found).__name__, Place("attribute", obj, name), found)
     return _opaque(t, obj, name)
 
 
@@ -531,15 +559,21 @@ def load_super(t: Translator, cls: Value, self: Value, name: str) -> Value | Non
                 return MethodValue(Known(start), Known(raw.__func__))
             if isinstance(self, Known):
                 return t.known(getattr(super(cls.object, self.object), name))
+            if raw in (object.__init__, object.__setattr__):
+                return MethodValue(self, Known(raw))
             break
     raise NotTranslated(f"super().{name}", t.state.top.line)
 
 
 def store(t: Translator, obj: Value, name: str, value: Value) -> None:
     """obj.name = value."""
+    if isinstance(obj, FunctionValue):
+        obj.attributes[name] = value
+        return
     if isinstance(obj, InstanceValue):
-        _refuse_setters(t, obj.cls, name)
-        obj.fields[name] = value
+        if not _by_setter(t, obj, obj.cls, name, value):
+            _refuse_setters(t, obj.cls, name)
+            obj.fields[name] = value
         return
     if isinstance(obj, CellValue) or not isinstance(obj, Known):
         if isinstance(obj, Dynamic):
@@ -548,6 +582,12 @@ def store(t: Translator, obj: Value, name: str, value: Value) -> None:
         raise NotTranslated(f"{name} of a {type(obj).__name__} written", t.state.top.line)
     target = obj.object
     place = getattr(target, "__dict__", None)
+    if not isinstance(target, (type, types.ModuleType)) and _by_setter(t, obj, type(target), name, value):
+        return
+    if isinstance(_raw(type(target), name), types.MemberDescriptorType):
+        _refuse_setters(t, type(target), name)
+        _write(t, (id(target), name), f"set .{name}", functools.partial(setattr, target, name), value)
+        return
     if not isinstance(place, dict):
         raise NotTranslated(f"the attribute {name} of a {type(target).__name__} written", t.state.top.line)
     if not isinstance(target, types.ModuleType):
@@ -561,6 +601,21 @@ def store(t: Translator, obj: Value, name: str, value: Value) -> None:
     if torch is not None and isinstance(target, torch.nn.Module):
         holder = next((h for h in (target._parameters, target._buffers, target._modules) if name in h), place)
     _write(t, (id(holder), name), f"set .{name}", put, value)
+
+
+def _by_setter(t: Translator, obj: Value, cls: type, name: str, value: Value) -> bool:
+    """Follows the function of Python that a write of an attribute calls: a property's, or the class's own __setattr__."""
+    sets, raw = _raw(cls, "__setattr__"), _raw(cls, name)
+    torch = sys.modules.get("torch")
+    if isinstance(sets, types.FunctionType) and not (torch is not None and sets is torch.nn.Module.__setattr__):
+        t.guards.class_attribute(cls, "__setattr__", sets)
+        instances.dropped(t, calls.call(t, Known(sets), [obj, Known(name), value], {}))
+        return True
+    if isinstance(raw, property) and isinstance(raw.fset, types.FunctionType):
+        t.guards.class_attribute(cls, name, raw)
+        instances.dropped(t, calls.call(t, Known(raw.fset), [obj, value], {}))
+        return True
+    return False
 
 
 def _refuse_setters(t: Translator, cls: type, name: str) -> None:

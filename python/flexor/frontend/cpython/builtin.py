@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexor.frontend.cpython import attributes, calls, context, evaluate, lowering, reflection, special
+from flexor.frontend.cpython import attributes, calls, context, evaluate, helpers, instances, library, lowering, reflection, special
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
     Arguments,
@@ -23,11 +23,13 @@ from flexor.frontend.cpython.values import (
     Dynamic,
     EnumerateIterator,
     FunctionValue,
+    GeneratorValue,
     InstanceValue,
     Keywords,
     Known,
     ListValue,
     MethodValue,
+    PartialValue,
     RangeIterator,
     RunList,
     SequenceIterator,
@@ -51,8 +53,10 @@ def call(t: Translator, function: Any, arguments: Arguments, keywords: Keywords)
         return _container_method(t, owner, function.__name__, arguments, keywords)
     if isinstance(owner, contextvars.ContextVar) and function.__name__ in context.METHODS and not keywords:
         return context.method(t, owner, function.__name__, arguments)
-    given = [*arguments, *keywords.values()]
+    given = list(map(_settled, [*arguments, *keywords.values()]))
     of_value = evaluate.is_plain(owner) and owner is not None and (not isinstance(owner, type) or owner.__module__ == "builtins")
+    if function.__name__ == "join" and isinstance(owner, (str, bytes)) and arguments and calls.is_open(arguments[0]):
+        return calls.call(t, Known(helpers.joined), [Known(owner), *arguments], keywords)
     if evaluate.all_plain(given) and (of_value or _is_pure_module(function)):
         named = tuple(keywords)
         count = len(arguments)
@@ -64,6 +68,19 @@ def call(t: Translator, function: Any, arguments: Arguments, keywords: Keywords)
     if isinstance(function, types.MethodDescriptorType) and arguments and evaluate.is_tensor(arguments[0]):
         return calls.tensor_method(t, arguments[0], function.__name__, arguments[1:], keywords)  # type: ignore[arg-type]
     return calls.opaque(t, function, arguments, keywords)
+
+
+def _settled(value: Value) -> Value:
+    """A list of known values, for a function that reads it."""
+    if isinstance(value, ListValue) and evaluate.all_plain(value.items):
+        return Settled([item.object for item in value.items])  # type: ignore[attr-defined]
+    return value
+
+
+class Settled(Known):
+    """A list that nobody else has."""
+
+    __slots__ = ()
 
 
 def is_pure(function: Any) -> bool:
@@ -122,6 +139,37 @@ def length(t: Translator, value: Value) -> Value:
     raise NotTranslated(f"the length of a {type(value).__name__}", t.state.top.line)
 
 
+def set_of(t: Translator, items: Arguments) -> Value:
+    """{*items}: the program's where they are known, else an object of Python."""
+    if evaluate.all_plain(items):
+        return evaluate.fold(t, "set", lambda *objects: set(objects), items)
+    if not all(evaluate.is_number(v) or evaluate.all_plain([v]) for v in items):
+        raise NotTranslated("a set of values of the run that are no numbers", t.state.top.line)
+    return t.foreign("set", _new_set, items)
+
+
+def set_with(t: Translator, members: Value, items: Arguments) -> Value:
+    """The set with further members."""
+    if isinstance(members, SetValue):
+        known: Arguments = [Known(obj) for obj in members.objects]
+        made = set_of(t, known + items)
+        if isinstance(made, SetValue):
+            members.objects = made.objects
+            return members
+        return made
+    if not isinstance(members, Dynamic) or not all(evaluate.is_number(v) or evaluate.all_plain([v]) for v in items):
+        raise NotTranslated("a set of values of the run that are no numbers", t.state.top.line)
+    return t.foreign("set", _larger_set, [members, *items])
+
+
+def _new_set(*items: Any) -> set[Any]:
+    return set(items)
+
+
+def _larger_set(members: set[Any], *items: Any) -> set[Any]:
+    return members | set(items)
+
+
 def class_of(t: Translator, value: Value) -> type | None:
     torch = sys.modules.get("torch")
     if isinstance(value, Known):
@@ -133,6 +181,8 @@ def class_of(t: Translator, value: Value) -> type | None:
                 return live if live is not None else _class_of_array(value)
             return live if live is not None else torch.Tensor  # type: ignore[union-attr]
         return {"int": int, "float": float, "bool": bool}.get(value.kind)
+    if isinstance(value, PartialValue):
+        return functools.partial
     kinds: dict[type, type] = {ListValue: list, RunList: list, SetValue: set, FunctionValue: types.FunctionType, RangeIterator: range}
     if isinstance(value, (TupleValue, DictValue, InstanceValue)):
         return value.cls
@@ -158,14 +208,15 @@ def _isinstance(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
         return t.foreign("isinstance", isinstance, [value, Known(wanted)], result="bool")
     if isinstance(value, Known):
         return Known(isinstance(value.object, wanted))
-    return Known(_is_subclass(cls, wanted))
+    return Known(is_subclass(cls, wanted))
 
 
-def _is_subclass(cls: type, wanted: Any) -> bool:
+def is_subclass(cls: type, wanted: Any) -> bool:
+    """issubclass, where the class that is wanted may be one of several."""
     if isinstance(wanted, tuple):
-        return any(_is_subclass(cls, w) for w in wanted)
+        return any(is_subclass(cls, w) for w in wanted)
     if isinstance(wanted, types.UnionType):
-        return any(_is_subclass(cls, w) for w in wanted.__args__)
+        return any(is_subclass(cls, w) for w in wanted.__args__)
     return issubclass(cls, wanted)
 
 
@@ -183,6 +234,8 @@ def _range(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
 
 def _zip(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
     strict = keywords.get("strict")
+    if any(_is_suspended(a) for a in arguments):
+        return calls.call(t, Known(helpers.zipped), arguments, keywords)
     parts = [evaluate.iterator_of(t, a) for a in arguments]
     if len({id(part) for part in parts}) < len(parts):
         raise NotTranslated("one iterator twice in zip", t.state.top.line)
@@ -192,7 +245,13 @@ def _zip(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
     return ZipIterator(parts)
 
 
+def _is_suspended(value: Value) -> bool:
+    return isinstance(value, GeneratorValue) or (isinstance(value, InstanceValue) and calls.is_open(value))
+
+
 def _enumerate(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    if _is_suspended(arguments[0]):
+        return calls.call(t, Known(helpers.enumerated), arguments, keywords)
     start = keywords.get("start") or (arguments[1] if len(arguments) > 1 else Known(0))
     inner = evaluate.iterator_of(t, arguments[0])
     if isinstance(start, Known) and not evaluate.is_static(inner):
@@ -290,6 +349,8 @@ def _number(name: str, kind: type) -> Callable[[Translator, Arguments, Keywords]
 
 
 def _bool(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    if arguments and special.has_own_truth(t, arguments[0]):
+        return special.ask_truth(t, arguments[0])
     return evaluate.to_bool(t, arguments[0]) if arguments else Known(False)
 
 
@@ -336,8 +397,8 @@ def _sum(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
 def _quantified(stops_at: bool) -> Callable[[Translator, Arguments, Keywords], Any]:
     def check(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
         result: Value = Known(not stops_at)
-        if isinstance(arguments[0], SequenceIterator):
-            raise NotTranslated("an iterator that is read as far as its elements decide", t.state.top.line)
+        if isinstance(arguments[0], SequenceIterator):  # read as far as its elements decide
+            return calls.call(t, Known(helpers.IN_PYTHON[any if stops_at else all]), arguments, keywords)
         for item in evaluate.unpacked(t, arguments[0]):
             value = evaluate.to_bool(t, item)
             if isinstance(value, Known):
@@ -356,7 +417,7 @@ def _type(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
 
 
 def _len(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
-    if isinstance(arguments[0], InstanceValue) and (method := special.method(t, arguments[0], "__len__")) is not None:
+    if instances.is_users(arguments[0]) and (method := special.method(t, arguments[0], "__len__")) is not None:
         return calls.call(t, method, [], {})
     return length(t, arguments[0])
 
@@ -368,14 +429,46 @@ def _slice(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
 
 def _callable(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
     value = arguments[0]
-    return Known(callable(value.object) if isinstance(value, Known) else isinstance(value, (FunctionValue, MethodValue)))
+    if isinstance(value, InstanceValue):
+        return Known(hasattr(value.cls, "__call__"))
+    return Known(callable(value.object) if isinstance(value, Known) else isinstance(value, (FunctionValue, MethodValue, PartialValue)))
+
+
+def _set(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    if arguments and isinstance(arguments[0], (Dynamic, RunList)):
+        return NotImplemented if isinstance(arguments[0], Dynamic) else t.foreign("set", _set_of_list, arguments)
+    return set_of(t, evaluate.unpacked(t, arguments[0]) if arguments else [])
+
+
+def _set_of_list(items: Any) -> set[Any]:
+    return set(items)
+
+
+_set_of_list.__module__ = "operator"  # reads what it is given
+
+
+def _sorted(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    if "key" in keywords or isinstance(arguments[0], (Dynamic, RunList)):
+        return NotImplemented
+    items = evaluate.unpacked(t, arguments[0])
+    if not evaluate.all_plain([*items, *keywords.values()]):
+        return NotImplemented
+    reverse = bool(lowering.plain(keywords.get("reverse", Known(False))))
+    return evaluate.fold(t, "sorted", lambda *objects: sorted(objects, reverse=reverse), items)
+
+
+def _iter(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    if len(arguments) != 1:
+        return NotImplemented
+    method = instances.method(t, arguments[0], "__iter__") if instances.is_users(arguments[0]) else None
+    return evaluate.iterator_of(t, arguments[0]) if method is None else calls.call(t, method, arguments, {})
 
 
 def _math(function: Callable[..., Any]) -> Callable[[Translator, Arguments, Keywords], Any]:
     def apply(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
         if all(isinstance(a, Known) for a in arguments):
             return NotImplemented
-        kind = "int" if function in (math.floor, math.ceil, math.trunc) else "bool" if function in (math.isnan, math.isinf) else "float"
+        kind = "bool" if function in (math.isnan, math.isinf) else "float"
         if function is math.prod or keywords:
             return NotImplemented
         return t.foreign(function.__name__, function, arguments, result=kind)
@@ -404,7 +497,9 @@ BUILTINS: dict[Any, Callable[[Any, Arguments, Keywords], Any]] = {
     list: _list,
     dict: _dict,
     next: _next,
-    iter: lambda t, arguments, keywords: evaluate.iterator_of(t, arguments[0]),
+    iter: _iter,
+    set: _set,
+    sorted: _sorted,
     getattr: _getattr,
     hasattr: _hasattr,
     setattr: _setattr,
@@ -430,5 +525,6 @@ BUILTINS: dict[Any, Callable[[Any, Arguments, Keywords], Any]] = {
     exec: _of_frame("exec", 3),
     sys._getframe: _of_frame("sys._getframe", 1),
     super: lambda t, arguments, keywords: calls.super_of(t, arguments),
-    **{f: _math(f) for f in (math.sqrt, math.exp, math.log, math.sin, math.cos, math.tanh, math.floor, math.ceil, math.isnan, math.isinf)},
+    **{f: _math(f) for f in (math.sqrt, math.exp, math.log, math.sin, math.cos, math.tanh, math.isnan, math.isinf)},
+    **library.FUNCTIONS,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
 import functools
@@ -11,7 +12,20 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from flexor.frontend.cpython import attributes, builtin, evaluate, helpers, lowering, modules, special, typed
+from flexor.frontend.cpython import (
+    attributes,
+    builtin,
+    contexts,
+    evaluate,
+    helpers,
+    instances,
+    library,
+    lowering,
+    modules,
+    recipes,
+    special,
+    typed,
+)
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.guards import MISSING
 from flexor.frontend.cpython.values import (
@@ -31,6 +45,7 @@ from flexor.frontend.cpython.values import (
     Known,
     ListValue,
     MethodValue,
+    PartialValue,
     RangeIterator,
     RunList,
     SequenceIterator,
@@ -45,9 +60,6 @@ from flexor.frontend.cpython.writer import NotWritten
 if TYPE_CHECKING:
     from flexor.frontend.cpython.translate import Translator
 
-def leave_context(*_exception: Any) -> None:
-    """What a context manager that is followed does at its end: nothing."""
-
 
 def call(t: Translator, callee: Value, arguments: Arguments, keywords: Keywords) -> Value | None:
     """The result of a call; None: a Python function was entered, whose return pushes it."""
@@ -61,18 +73,34 @@ def call(t: Translator, callee: Value, arguments: Arguments, keywords: Keywords)
         return t.foreign("call", lambda f, *a, **k: f(*a, **k), [callee, *arguments], keywords, is_pure=False, clobbers=True)
     if isinstance(callee, Known):
         return _object(t, callee.object, arguments, keywords)
+    if isinstance(callee, PartialValue):
+        return call(t, callee.function, [*callee.arguments, *arguments], {**callee.keywords, **keywords})
     method = special.method(t, callee, "__call__")
     if method is not None:
         return call(t, method, arguments, keywords)
     raise NotTranslated(f"a call of a {type(callee).__name__}", t.state.top.line)
 
 
+def in_place(t: Translator, place: int, function: Value, arguments: Arguments) -> bool:
+    """Calls a function of Python whose result replaces the value that is place-th from the top. Gives True."""
+    if call(t, function, arguments, {}) is not None:
+        raise NotTranslated("a call that gives its result at once", t.state.top.line)
+    t.state.top.place = place
+    return True
+
+
 _KEYS_OF_BUILTINS = (type, types.BuiltinFunctionType, types.FunctionType)
 
 
 def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywords) -> Value | None:
-    if function is leave_context:
+    if function is contexts.leave_context:
         return Known(None)
+    if function is contexts.opened or function is contexts.closed:
+        return t.foreign(name_of(function), function, arguments, result="none", bookkeeping=True)
+    if function is getattr(sys.modules.get("flexor"), "jit", None) and len(arguments) == 1:
+        return arguments[0]  # followed as it is
+    if function is helpers.refuse_length:
+        evaluate.raises(t, "unpack", function, arguments)
     with_function = helpers.WITH_FUNCTION.get(function) if isinstance(function, (type, types.BuiltinFunctionType)) else None
     if with_function is not None and _is_function(keywords.get("key") if function in (sorted, max, min) else arguments[0] if arguments else None):
         assert isinstance(with_function, types.FunctionType)
@@ -80,7 +108,7 @@ def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywor
     if function is helpers.in_order:
         return _in_order(t, arguments)
     in_python = helpers.IN_PYTHON.get(function) if isinstance(function, (type, types.BuiltinFunctionType)) else None
-    if in_python is not None and arguments and _is_open(arguments[0]) and not keywords:
+    if in_python is not None and arguments and is_open(arguments[0]) and "key" not in keywords:
         assert isinstance(in_python, types.FunctionType)
         return _python(t, in_python, arguments, keywords)
     if _is_about_state(function):
@@ -116,6 +144,15 @@ def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywor
         return modules.called(t, function, arguments, keywords)
     if isinstance(function, type):
         return _construct(t, function, arguments, keywords)
+    if isinstance(function, library.GETTERS):
+        return library.getter(t, function, arguments)
+    if isinstance(function, functools._lru_cache_wrapper):
+        return library.cached(t, function, arguments, keywords)
+    if function is object.__init__ and arguments and isinstance(arguments[0], InstanceValue) and len(arguments) == 1:
+        return Known(None)
+    if function is object.__setattr__ and arguments and isinstance(arguments[0], InstanceValue):
+        arguments[0].fields[lowering.plain(arguments[1])] = arguments[2]
+        return Known(None)
     if getattr(function, "__objclass__", None) is object and function.__name__ == "__getattribute__":
         *receiver, name = [getattr(function, "__self__", None), *arguments][-2:]
         holder = receiver[0].object if isinstance(receiver[0], Known) else receiver[0]
@@ -130,10 +167,7 @@ def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywor
 
 
 def _is_function(value: Value | None) -> bool:
-    """A function of Python, which is followed."""
-    return isinstance(value, (FunctionValue, MethodValue)) or (
-        isinstance(value, Known) and (isinstance(value.object, (types.FunctionType, types.MethodType)) or hasattr(value.object, "_flexor_function"))
-    )
+    return isinstance(value, (FunctionValue, MethodValue, PartialValue)) or (isinstance(value, Known) and callable(value.object))
 
 
 def _in_order(t: Translator, arguments: Arguments) -> Value:
@@ -185,17 +219,31 @@ def _state(t: Translator, function: Any, arguments: Arguments) -> Value:
     return Known(answer)
 
 
-def _is_open(value: Value) -> bool:
-    """An iterator whose elements are not known at once."""
+def is_open(value: Value) -> bool:
+    """An iterator whose elements are not known at once, or an object with an __iter__ of Python."""
     if isinstance(value, RangeIterator | IndexIterator | GeneratorValue):
         return True
     if isinstance(value, EnumerateIterator):
-        return _is_open(value.inner)
-    return isinstance(value, ZipIterator) and any(_is_open(part) for part in value.parts)
+        return is_open(value.inner)
+    if isinstance(value, InstanceValue):
+        return isinstance(attributes._raw(value.cls, "__iter__"), types.FunctionType)
+    return isinstance(value, ZipIterator) and any(is_open(part) for part in value.parts)
+
+
+def has_unknown_length(t: Translator, value: Value) -> bool:
+    """A list of the run, or a tensor of so many rows as only the run knows."""
+    if isinstance(value, RunList):
+        return True
+    return evaluate.is_tensor(value) and value.rank > 0 and not isinstance(t.writer.size(value, 0), Known)  # type: ignore[attr-defined, arg-type]
 
 
 def name_of(function: Any) -> str:
     """What a callable is called in reports."""
+    qualified, name = getattr(function, "__qualname__", None) or "", getattr(function, "__name__", None) or ""
+    if qualified.startswith("_VariableFunctionsClass."):
+        return f"torch.{name}"
+    if "<locals>" in qualified and not qualified.endswith("." + name):  # made by a function that has named it
+        return str(name)
     return str(getattr(function, "__qualname__", None) or getattr(function, "__name__", None) or type(function).__name__)
 
 
@@ -203,6 +251,9 @@ def opaque(t: Translator, function: Any, arguments: Arguments, keywords: Keyword
     """A call that Python does in the run."""
     module = (getattr(function, "__module__", None) or "").split(".")[0]
     is_pure = module in ("math", "operator") or lowering.is_pure(function) or builtin.is_pure(function)
+    owner = getattr(function, "__self__", None)
+    if isinstance(function, types.BuiltinMethodType) and type(owner) in (str, bytes, int, float):
+        is_pure = not any(instances.is_users(a) for a in (*arguments, *keywords.values()))
     if function is print:
         return t.foreign("print", print, arguments, keywords, result="none", is_pure=False)
     clobbers = not is_pure and module not in ("torch", "numpy", "time", "logging", "warnings", "random")
@@ -219,9 +270,27 @@ def _framework(t: Translator, name: str, function: Any, arguments: Arguments, ke
         nested = [i for v in arguments if isinstance(v, (TupleValue, ListValue)) for i in v.items if evaluate.is_tensor(i)]
         if framework != t.lowering.framework or (not tensors and not nested and framework == "numpy"):
             raise NotWritten("a function of another framework")
+        if "out" in keywords and framework == "torch":
+            return _into(t, name, arguments, keywords)
         return lowering.rows(framework)[name](t.lowering, arguments, keywords)  # type: ignore[no-any-return]
 
+    if framework == "torch" and "out" in keywords and (t.has_effects or t.lowering.has_writes):
+        raise NotTranslated("an output argument, which may get another shape, behind effects", t.state.top.line)
     return t.attempt(write, lambda: t.foreign(name, function, arguments, keywords, is_pure=not lowering.draws(name), learns=True))
+
+
+def _into(t: Translator, name: str, arguments: Arguments, keywords: Keywords) -> Value:
+    """A function of torch whose result goes into a tensor that has its shape; where not, Python gives that another one."""
+    target = keywords["out"]
+    result = lowering.rows("torch")[name](t.lowering, arguments, {k: v for k, v in keywords.items() if k != "out"})
+    if not (isinstance(target, Dynamic) and isinstance(result, Dynamic) and target.kind == result.kind == "tensor"):
+        raise NotTranslated("an output argument that is no tensor", t.state.top.line)
+    if (target.dtype, target.rank) != (result.dtype, result.rank):
+        raise NotTranslated("an output argument of another dtype or rank than the result", t.state.top.line)
+    for axis in range(result.rank):
+        same = evaluate.tested(t, "==", t.writer.size(target, axis), t.writer.size(result, axis))
+        t.assume(same, "an output argument of the shape of the result")
+    return t.lowering.written(target, "assign", result)  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------------------------------------------ Python functions
@@ -234,7 +303,20 @@ def _python(t: Translator, function: types.FunctionType, arguments: Arguments, k
     torch = sys.modules.get("torch")
     if torch is not None and function is torch.nn.Module.__call__ and arguments and isinstance(arguments[0], Known):
         return modules.forward(t, arguments[0].object, arguments[1:], keywords)
+    if function.__module__ in _OWN:
+        return _enter(
+            t,
+            function.__code__,
+            function.__globals__,
+            tuple(map(Known, function.__defaults__ or ())),
+            {name: Known(value) for name, value in (function.__kwdefaults__ or {}).items()},
+            tuple(Known(cell) for cell in function.__closure__ or ()),
+            arguments,
+            keywords,
+        )
     t.guards.attribute(function, "__code__", function.__code__)
+    if contexts.makes_manager(function):
+        return contexts.manager_of(t, function, arguments, keywords)
     wrapped = getattr(function, "__wrapped__", None)
     if wrapped is not None and _is_context_decorator(function):
         return _object(t, wrapped, arguments, keywords)
@@ -251,6 +333,7 @@ def _python(t: Translator, function: types.FunctionType, arguments: Arguments, k
     return _enter(t, function.__code__, function.__globals__, defaults, keyword_defaults, cells, arguments, keywords)
 
 
+_OWN = (helpers.__name__, recipes.__name__)  # which nobody changes
 _FOLLOWED = ("torch.nn.modules.", "torch.nn.functional")
 
 
@@ -337,7 +420,7 @@ def _construct(t: Translator, cls: type, arguments: Arguments, keywords: Keyword
     if torch is not None and any(cls is getattr(torch, name, None) for name in ("no_grad", "inference_mode", "set_grad_enabled")):
         return Known(cls(*(lowering.plain(a) for a in arguments)))
     if issubclass(cls, BaseException):
-        return t.foreign(cls.__name__, cls, arguments, keywords)  # made anew whenever it is raised
+        return t.foreign(cls.__name__, cls, arguments, keywords, raises=True)  # made anew whenever it is raised
     if cls in _VALUES and not keywords and is_known(arguments):
         return evaluate.fold(t, cls.__name__, cls, [Known(whole(a)) for a in arguments])
     if issubclass(cls, enum.Enum) and len(cls) and len(arguments) == 1 and not keywords and evaluate.all_plain(arguments):
@@ -345,7 +428,8 @@ def _construct(t: Translator, cls: type, arguments: Arguments, keywords: Keyword
             return evaluate.fold(t, cls.__name__, cls, arguments)  # the member of a value
     if hasattr(cls, "_fields") and issubclass(cls, tuple):
         return _named_tuple(t, cls, arguments, keywords)
-    if dataclasses.is_dataclass(cls) and not _is_output(cls) and isinstance(cls.__init__, types.FunctionType):
+    is_dataclass = dataclasses.is_dataclass(cls) and not _is_output(cls) and isinstance(cls.__init__, types.FunctionType)
+    if is_dataclass and cls not in t.knowledge.by_python:
         instance = InstanceValue(cls, {})
         if "object.__setattr__" in _text(cls.__init__) or getattr(cls, "__dataclass_params__").frozen:
             return _frozen_dataclass(t, cls, arguments, keywords)
@@ -369,6 +453,10 @@ def _construct(t: Translator, cls: type, arguments: Arguments, keywords: Keyword
         return _output(t, cls, arguments, keywords)
     if cls is super:
         return super_of(t, arguments)
+    if cls is contextlib.nullcontext:
+        return InstanceValue(cls, {"enter_result": (*arguments, *keywords.values(), Known(None))[0]})
+    if instances.can_make(t, cls):
+        return instances.make(t, cls, arguments, keywords)
     is_users = bool(cls.__flags__ & 1 << 9) and cls.__module__.split(".")[0] not in ("torch", "numpy")
     return t.foreign(cls.__name__, cls, arguments, keywords, is_pure=not is_users, clobbers=is_users)
 
@@ -463,24 +551,6 @@ class SuperValue(TupleValue):
 
     def __init__(self, cls: Value, self_: Value) -> None:
         super().__init__([cls, self_], super)
-
-
-# ------------------------------------------------------------------------------------------------------- context managers
-
-
-def enter_context(t: Translator, manager: Value) -> None:
-    """Begins a `with`; raises NotTranslated for managers that do anything here."""
-    torch = sys.modules.get("torch")
-    if isinstance(manager, Known) and torch is not None:
-        obj = manager.object
-        if isinstance(obj, (torch.no_grad, torch.inference_mode)):
-            return
-        if isinstance(obj, torch.set_grad_enabled) and not obj.mode:
-            return
-        if isinstance(obj, torch.autocast) and not obj._enabled:
-            return
-    what = type(manager.object).__name__ if isinstance(manager, Known) else "a value of the run"
-    raise NotTranslated(f"with {what}", t.state.top.line)
 
 
 # ------------------------------------------------------------------------------------------------ methods of structures
@@ -592,10 +662,12 @@ def element_of(items: list[Value]) -> tuple[str, str | None, int] | None:
     return kinds.pop() if len(kinds) == 1 else None
 
 
-def _list_method(t: Translator, receiver: ListValue, name: str, arguments: Arguments, keywords: Keywords) -> Value:
+def _list_method(t: Translator, receiver: ListValue, name: str, arguments: Arguments, keywords: Keywords) -> Value | None:
     items = receiver.items
     if name == "append":
         append(t, receiver, arguments[0])
+    elif name == "extend" and (is_open(arguments[0]) or isinstance(arguments[0], RunList)):
+        return call(t, Known(helpers.extend), [receiver, *arguments], keywords)
     elif name == "extend":
         items.extend(evaluate.unpacked(t, arguments[0]))
     elif name == "clear":
@@ -603,7 +675,7 @@ def _list_method(t: Translator, receiver: ListValue, name: str, arguments: Argum
     elif name == "reverse":
         items.reverse()
     elif name == "sort" and not keywords and evaluate.all_plain(items):
-        values = evaluate.fold(t, "sort", lambda *objects: sorted(objects), list(items))
+        values = evaluate.fold(t, "sort", lambda *objects: tuple(sorted(objects)), list(items))
         assert isinstance(values, Known)
         items[:] = [Known(obj) for obj in values.object]
     elif name == "remove" and evaluate.all_plain([*items, *arguments]):

@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from flexor.frontend.cpython import attributes, builtin, indexing
+from flexor.frontend.cpython import attributes, builtin, calls, helpers, indexing, instances
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
     ArgumentList,
@@ -80,19 +80,33 @@ def fold(t: Translator, what: str, function: Callable[..., Any], values: list[Va
     """What Python gives for known operands; where it raises, a call that raises in the run."""
     objects = [v.object for v in values if isinstance(v, Known)]
     try:
-        return t.known(function(*objects))
+        result = function(*objects)
     except Exception:
         return raises(t, what, function, values)
+    return _made(t, result)
+
+
+def _made(t: Translator, obj: Any) -> Value:
+    """An object that Python has made at translation: every call gets lists, dicts and sets of its own."""
+    if type(obj) is list:
+        return ListValue(_made(t, item) for item in obj)
+    if type(obj) is dict:
+        return DictValue({key: _made(t, item) for key, item in obj.items()})
+    if type(obj) is set:
+        return SetValue(frozenset(obj))
+    if type(obj) is tuple and any(type(item) in (list, dict, set, tuple) for item in obj):
+        return TupleValue(_made(t, item) for item in obj)
+    return t.known(obj)
 
 
 def raises(t: Translator, what: str, function: Callable[..., Any], values: list[Value]) -> NoReturn:
     """A call that raises in the run, as it has at translation; the block ends here."""
-    t.foreign(what, function, values, result="none")
+    t.foreign(what, function, values, result="none", raises=True)
     t.unreachable()
 
 
 def all_plain(values: list[Value]) -> bool:
-    return all(isinstance(v, Known) and is_plain(v.object) for v in values)
+    return all(isinstance(v, builtin.Settled) or (isinstance(v, Known) and is_plain(v.object)) for v in values)
 
 
 def is_number(value: Value) -> bool:
@@ -118,8 +132,13 @@ def as_sequence(t: Translator, value: Value) -> list[Value] | None:
 def binary(t: Translator, op: str, a: Value, b: Value, in_place: bool = False) -> Value | None:
     """a op b, or a op= b."""
     function, inplace, name, scalar = BINARY[op]
+    if t.lowering.framework == "torch" or not (is_tensor(a) or is_tensor(b)):  # NumPy asks for the class of a number
+        a, b = (_as_builtin(v, function.__name__.rstrip("_")) for v in (a, b))
     if all_plain([a, b]):
         return fold(t, op, function, [a, b])
+    by_method = instances.binary(t, op, a, b, in_place)
+    if by_method is not NotImplemented:
+        return by_method  # type: ignore[no-any-return]
     python = inplace if in_place else function
     if is_tensor(a) or is_tensor(b):
 
@@ -134,9 +153,9 @@ def binary(t: Translator, op: str, a: Value, b: Value, in_place: bool = False) -
             return t.writer.scalar(scalar, a, b)
         kinds = {v.kind if isinstance(v, Dynamic) else type(v.object).__name__ for v in (a, b) if isinstance(v, (Dynamic, Known))}
         return t.foreign(op, function, [a, b], result="bool" if kinds == {"bool"} and op in "&|^" else "int")
-    if op == "+":
+    if op == "+" and (in_place or not isinstance(a, RunList)):
         joined = _joined(t, a, b, in_place)
-        if joined is not None:
+        if joined is not NotImplemented:
             return joined
     if op == "*":
         for sequence, count in ((a, b), (b, a)):
@@ -149,6 +168,22 @@ def binary(t: Translator, op: str, a: Value, b: Value, in_place: bool = False) -
                     raise NotTranslated("a list of the caller's that grows", t.state.top.line)
                 return ListValue(items) if _is_list(sequence) else TupleValue(items)
     return _foreign_operator(t, op, python, a, b, in_place)
+
+
+_BUILTIN = {int: int.__int__, float: float.__float__, str: str.__str__}
+
+
+def _as_builtin(value: Value, name: str) -> Value:
+    """A member of an IntEnum and its like as the number or text that it is, for an operator that its class leaves alone."""
+    if not isinstance(value, Known) or is_plain(value.object):
+        return value
+    cls = type(value.object)
+    for base, plain in _BUILTIN.items():
+        if isinstance(value.object, base):
+            methods = (f"__{name}__", f"__r{name}__", f"__i{name}__")
+            if all(attributes._raw(cls, method) is attributes._raw(base, method) for method in methods):
+                return Known(plain(value.object))  # type: ignore[operator]
+    return value
 
 
 def computed(t: Translator, op: str, a: Value, b: Value) -> Value:
@@ -169,13 +204,15 @@ def _foreign_operator(t: Translator, op: str, function: Callable[[Any, Any], Any
     return result
 
 
-def _joined(t: Translator, a: Value, b: Value, in_place: bool) -> Value | None:
+def _joined(t: Translator, a: Value, b: Value, in_place: bool) -> Any:
+    if isinstance(a, ListValue) and in_place and (isinstance(b, RunList) or calls.is_open(b)):
+        return calls.call(t, Known(helpers.extended), [a, b], {})
     if isinstance(a, ListValue) and in_place and isinstance(b, (SequenceIterator, DictValue)):
         a.items += unpacked(t, b)
         return a
     first, second = as_sequence(t, a), as_sequence(t, b)
     if first is None or second is None:
-        return None
+        return NotImplemented
     if isinstance(a, ListValue) and in_place:
         a.items += second
         return a
@@ -183,7 +220,7 @@ def _joined(t: Translator, a: Value, b: Value, in_place: bool) -> Value | None:
     if in_place and isinstance(a, ArgumentList):
         raise NotTranslated("a list of the caller's that grows", t.state.top.line)
     if a_list != b_list or (in_place and isinstance(a, Known) and a_list):
-        return None
+        return NotImplemented
     return ListValue(first + second) if a_list else TupleValue(first + second)
 
 
@@ -198,11 +235,15 @@ def _is_users(value: Value) -> bool:
     return bool(type(value.object).__flags__ & 1 << 9) and type(value.object).__module__.split(".")[0] not in ("torch", "numpy")
 
 
-def compare(t: Translator, op: str, a: Value, b: Value) -> Value:
+def compare(t: Translator, op: str, a: Value, b: Value) -> Value | None:
     """a op b, op one of < <= == != > >=."""
     function, name = COMPARE[op]
+    a, b = (_as_builtin(v, name) for v in (a, b))
     if all_plain([a, b]):
         return fold(t, op, function, [a, b])
+    by_method = instances.compare(t, op, a, b)
+    if by_method is not NotImplemented:
+        return by_method  # type: ignore[no-any-return]
     if is_tensor(a) or is_tensor(b):
         other = b if is_tensor(a) else a
         if isinstance(other, Known) and other.object is None and op in ("==", "!=") and t.lowering.framework == "torch":
@@ -247,7 +288,7 @@ def _equal_sequences(t: Translator, op: str, first: list[Value], second: list[Va
     for x, y in zip(first, second):
         if x is y or (isinstance(x, Known) and isinstance(y, Known) and x.object is y.object):
             continue  # what is one object is equal, a NaN too
-        equal = compare(t, "==", x, y)
+        equal = tested(t, "==", x, y)
         if isinstance(equal, Known):
             if not equal.object:
                 return Known(op == "!=")
@@ -260,8 +301,19 @@ def _equal_sequences(t: Translator, op: str, first: list[Value], second: list[Va
     return Known(not result.object) if isinstance(result, Known) else t.writer.scalar("not", result)
 
 
-def unary(t: Translator, what: str, function: Callable[[Any], Any], op: str, scalar: str | None, a: Value) -> Value:
+def tested(t: Translator, op: str, a: Value, b: Value) -> Value:
+    """a op b, of what no class of Python compares in its own way."""
+    result = None if instances.is_users(a) or instances.is_users(b) else compare(t, op, a, b)
+    if result is None:
+        raise NotTranslated("objects with comparisons of their own, in a sequence", t.state.top.line)
+    return result
+
+
+def unary(t: Translator, what: str, function: Callable[[Any], Any], op: str, scalar: str | None, a: Value) -> Value | None:
     """An operator with one operand."""
+    by_method = instances.invoke(t, a, f"__{function.__name__.strip('_')}__", []) if instances.is_users(a) else NotImplemented
+    if by_method is not NotImplemented:
+        return by_method  # type: ignore[no-any-return]
     if all_plain([a]):
         return fold(t, what, function, [a])
     if is_tensor(a):
@@ -287,7 +339,7 @@ def truth(t: Translator, value: Value) -> tuple[bool, Value | None]:
     if isinstance(value, DictView):
         return bool(view_items(t, value)), None
     if isinstance(value, RunList):
-        return False, compare(t, ">", builtin.length(t, value), Known(0))
+        return False, tested(t, ">", builtin.length(t, value), Known(0))
     if isinstance(value, Known):
         obj = value.object
         if type(obj) in (list, dict):
@@ -385,11 +437,11 @@ def has_next(t: Translator, iterator: Value) -> tuple[bool, Value | None]:
     if isinstance(iterator, (Known, Dynamic)):
         raise NotTranslated("an iterator of somebody else's", t.state.top.line)
     if isinstance(iterator, RangeIterator):
-        more = compare(t, "<" if iterator.step > 0 else ">", iterator.following, iterator.stop)
+        more = tested(t, "<" if iterator.step > 0 else ">", iterator.following, iterator.stop)
         return truth(t, more)
     if isinstance(iterator, IndexIterator):
         count = builtin.length(t, iterator.container)
-        return truth(t, compare(t, "<", iterator.at, count))
+        return truth(t, tested(t, "<", iterator.at, count))
     if isinstance(iterator, EnumerateIterator):
         return has_next(t, iterator.inner)
     assert isinstance(iterator, ZipIterator)
@@ -486,6 +538,8 @@ def identical(t: Translator, a: Value, b: Value) -> Value:
     if class_name(a) == class_name(b) and class_name(a) in ("int", "float"):
         raise NotTranslated("whether two numbers are one object", t.state.top.line)
     # Arguments that are one object are one value here; what the program computes is an object of its own.
+    if t.is_live(a) and t.is_live(b):
+        return Known(t.are_one(a, b))
     if any(t.is_live(v) for v in (a, b)) and all(isinstance(v, Dynamic) and v.anywhere is not None for v in (a, b)):
         raise NotTranslated("whether two tensors are one object", t.state.top.line)
     return Known(False)
@@ -518,7 +572,7 @@ def contains(t: Translator, item: Value, container: Value) -> Value:
     for other in items:
         if item is other or (isinstance(item, Known) and isinstance(other, Known) and item.object is other.object):
             return Known(True)
-        equal = to_bool(t, compare(t, "==", item, other))
+        equal = to_bool(t, tested(t, "==", item, other))
         if isinstance(equal, Known):
             if equal.object:
                 return equal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -17,7 +18,7 @@ import numpy as np
 
 from flexor.errors import NotSupported
 from flexor.frontend.cpython import lowering
-from flexor.frontend.cpython.decode import NotTranslated
+from flexor.frontend.cpython.decode import NotTranslated, Restart
 from flexor.frontend.cpython.values import (
     ArgumentList,
     DictValue,
@@ -61,6 +62,16 @@ class Run(threading.local):
         self.raised: BaseException | None = None  # what a call has raised, which ends the run
         self.trace: types.TracebackType | None = None  # its traceback, without the frames of the run
         self.holds: Callable[[], bool] | None = None  # whether what the program has read of Python's objects is still so
+        self.acted = False  # a call has done what must not be done again
+        self.has_acted = False  # the same of the last run
+        self.open: list[Any] = []  # managers between their __enter__ and their __exit__
+
+    def leave_all(self, error: BaseException) -> None:
+        """Leaves the managers that a run which raises has left open. Raises what the __exit__ of one raises instead."""
+        with contextlib.ExitStack() as stack:
+            for manager in self.open:
+                stack.push(functools.partial(type(manager).__exit__, manager))
+            stack.__exit__(type(error), error, error.__traceback__)
 
 
 run = Run()
@@ -120,12 +131,13 @@ def write(
     learns: bool,
     clobbers: bool,
     promised: Promise | None,
+    is_own: bool,
 ) -> Value:
     """Writes the call; the result is of kind `result`, or a tensor where that is promised or pure calls of earlier runs have always
     given one."""
     is_reader = _reads_only(function)
     for value in (*arguments, *keywords.values()):
-        _check(value, is_reader, what, translator.state.top.line)
+        _check(value, is_reader, what, translator)
     operands: list[Dynamic] = []
     for dynamic in dynamics((*arguments, *keywords.values())):
         if not any(dynamic is other for other in operands):
@@ -133,8 +145,9 @@ def write(
     site, place = translator.site(), _place(translator)
     frame = translator.state.top
     hook = f"{translator.name}:{frame.line} {what} #{next(_numbers)}"
-    calls = translator.foreign_calls if promised is None else translator.typed_calls
-    calls.append((frame.code.co_filename, frame.line, what))
+    if not is_own:
+        calls = translator.foreign_calls if promised is None else translator.typed_calls
+        calls.append((frame.code.co_filename, frame.line, what))
     if not is_pure:
         translator.has_effects = True
     promise = None if promised is None or promised.rank < 0 else (promised.dtype, promised.rank)
@@ -163,6 +176,8 @@ def write(
         def make(value: Value) -> Any:
             return objects[id(value)]
 
+        if not is_pure:
+            run.acted = True
         try:
             given = function(*(objects_of(a, make) for a in arguments), **{k: objects_of(v, make) for k, v in keywords.items()})
         except BaseException as error:
@@ -192,7 +207,11 @@ def write(
     return written
 
 
-def _check(value: Value, is_reader: bool, what: str, line: int) -> None:
+def _check(value: Value, is_reader: bool, what: str, translator: Any) -> None:
+    line = translator.state.top.line
+    if isinstance(value, InstanceValue) and not is_reader and value.cls not in translator.knowledge.by_python:
+        translator.knowledge.by_python.add(value.cls)  # Python makes the object, and may have it back
+        raise Restart
     if isinstance(value, (ListValue, RunList, SetValue, DictValue, InstanceValue)):
         if not is_reader:
             raise NotTranslated(f"a list, dict or object of the program handed to {what}, which may change it", line)
@@ -209,7 +228,7 @@ def _check(value: Value, is_reader: bool, what: str, line: int) -> None:
     elif isinstance(value, InstanceValue):
         parts = value.fields.values()
     for part in parts:
-        _check(part, is_reader, what, line)
+        _check(part, is_reader, what, translator)
 
 
 def _reads_only(function: Any) -> bool:
@@ -217,7 +236,7 @@ def _reads_only(function: Any) -> bool:
         return _reads_only(function.func)
     if function in _READERS if _is_hashable(function) else False:
         return True
-    if isinstance(getattr(function, "__self__", None), logging.Logger):
+    if isinstance(getattr(function, "__self__", None), (logging.Logger, str, bytes)):
         return True
     module = getattr(function, "__module__", None) or ""
     return module.split(".")[0] in ("math", "operator") or lowering.is_pure(function)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextvars
 import dataclasses
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from flexor import _flexor_fast
@@ -106,6 +106,10 @@ class Guards:
 
     def __len__(self) -> int:
         return len(self._of)
+
+    def __iter__(self) -> Iterator[tuple[str, Any, Any, Any]]:
+        """(kind, holder, key, what is expected) of each."""
+        return iter([(kind, holder, key, expected) for (kind, _, _), (holder, key, expected) in self._of.items()])
 
     def describe(self) -> list[str]:
         """One line a guard, for people."""

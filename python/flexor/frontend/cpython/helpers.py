@@ -1,10 +1,17 @@
-"""Builtins that consume iterators, in Python: the translator follows them where it does not know the elements at once."""
+"""Builtins that consume iterators or call what they are handed, in Python: the translator follows them where it does not know the
+elements at once, or where what is called is a function of Python."""
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+
+_NOTHING: Any = type("Nothing", (), {"__repr__": lambda self: "<nothing>", "__slots__": ()})()
+
+
+# ------------------------------------------------------------------------------------------------------------ consumers
 
 
 def _any(iterable: Iterable[Any]) -> bool:
@@ -27,7 +34,8 @@ def _sum(iterable: Iterable[Any], start: Any = 0) -> Any:
     return start
 
 
-def _list(iterable: Iterable[Any]) -> list[Any]:
+def listed(iterable: Iterable[Any]) -> list[Any]:
+    """list(iterable)."""
     out = []
     for item in iterable:
         out.append(item)
@@ -41,30 +49,46 @@ def _tuple(iterable: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(out)
 
 
-def _dict(iterable: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    out = {}
-    for key, item in iterable:
-        out[key] = item
+def _set(iterable: Iterable[Any]) -> set[Any]:
+    out = set()
+    for item in iterable:
+        out.add(item)
     return out
 
 
-def _max(iterable: Iterable[Any]) -> Any:
-    best = None
+def _frozenset(iterable: Iterable[Any]) -> frozenset[Any]:
+    return frozenset(listed(iterable))
+
+
+def _dict(iterable: Iterable[tuple[Any, Any]], **others: Any) -> dict[Any, Any]:
+    out = {}
+    for key, item in iterable:
+        out[key] = item
+    out.update(others)
+    return out
+
+
+def _max(iterable: Iterable[Any], *, default: Any = _NOTHING) -> Any:
+    best = _NOTHING
     for item in iterable:
-        if best is None or item > best:
+        if best is _NOTHING or item > best:
             best = item
-    if best is None:
-        raise ValueError("max() iterable argument is empty")
+    if best is _NOTHING:
+        if default is _NOTHING:
+            raise ValueError("max() iterable argument is empty")
+        return default
     return best
 
 
-def _min(iterable: Iterable[Any]) -> Any:
-    best = None
+def _min(iterable: Iterable[Any], *, default: Any = _NOTHING) -> Any:
+    best = _NOTHING
     for item in iterable:
-        if best is None or item < best:
+        if best is _NOTHING or item < best:
             best = item
-    if best is None:
-        raise ValueError("min() iterable argument is empty")
+    if best is _NOTHING:
+        if default is _NOTHING:
+            raise ValueError("min() iterable argument is empty")
+        return default
     return best
 
 
@@ -76,6 +100,64 @@ def _next(iterable: Iterable[Any], *default: Any) -> Any:
     raise StopIteration
 
 
+def _sorted_plainly(iterable: Iterable[Any], *, reverse: bool = False) -> list[Any]:
+    return sorted(listed(iterable), reverse=reverse)
+
+
+def joined(separator: Any, iterable: Iterable[Any]) -> Any:
+    """separator.join(iterable), of texts or bytes."""
+    return separator.join(listed(iterable))
+
+
+def extend(items: list[Any], iterable: Iterable[Any]) -> None:
+    """items.extend(iterable)."""
+    for item in iterable:
+        items.append(item)
+
+
+def at_most(iterable: Iterable[Any], count: int) -> list[Any]:
+    """What an unpacking into `count` names reads: one item more shows that there are too many."""
+    out = []
+    for item in iterable:
+        out.append(item)
+        if len(out) > count:
+            break
+    return out
+
+
+def refuse_length(found: int, count: int) -> None:
+    """Raises what an unpacking into `count` names raises of `found` values."""
+    if found > count:
+        raise ValueError(f"too many values to unpack (expected {count})")
+    raise ValueError(f"not enough values to unpack (expected {count}, got {found})")
+
+
+def exactly(items: Any, count: int) -> tuple[Any, ...]:
+    """An unpacking into `count` names of what has a length that only the run knows."""
+    if len(items) != count:
+        refuse_length(len(items), count)
+    return tuple([items[at] for at in range(count)])
+
+
+def is_in(iterable: Iterable[Any], wanted: Any) -> bool:
+    """wanted in iterable."""
+    for item in iterable:
+        if item is wanted or item == wanted:
+            return True
+    return False
+
+
+def is_not_in(iterable: Iterable[Any], wanted: Any) -> bool:
+    """wanted not in iterable."""
+    for item in iterable:
+        if item is wanted or item == wanted:
+            return False
+    return True
+
+
+# ----------------------------------------------------------------------------------------------------- lazy iterators
+
+
 def _map(function: Callable[..., Any], *iterables: Iterable[Any]) -> Iterator[Any]:
     for arguments in zip(*iterables):
         yield function(*arguments)
@@ -85,6 +167,40 @@ def _filter(function: Callable[[Any], Any], iterable: Iterable[Any]) -> Iterator
     for item in iterable:
         if function(item):
             yield item
+
+
+def enumerated(iterable: Iterable[Any], start: int = 0) -> Iterator[tuple[int, Any]]:
+    """enumerate(iterable, start)."""
+    for item in iterable:
+        yield start, item
+        start = start + 1
+
+
+def zipped(*iterables: Iterable[Any], strict: bool = False) -> Iterator[tuple[Any, ...]]:
+    """zip(*iterables)."""
+    parts = [iter(part) for part in iterables]
+    while parts:
+        row = []
+        for part in parts:
+            for item in part:
+                row.append(item)
+                break
+            else:
+                if strict:
+                    _refuse_uneven(parts, len(row))
+                return
+        yield tuple(row)
+
+
+def _refuse_uneven(parts: list[Iterator[Any]], ended: int) -> None:
+    if ended:
+        raise ValueError(f"zip() argument {ended + 1} is shorter than argument{'s' if ended > 1 else ''} {'1-' * (ended > 1)}{ended}")
+    for at in range(1, len(parts)):
+        for _ in parts[at]:
+            raise ValueError(f"zip() argument {at + 1} is longer than argument{'s' if at > 1 else ''} {'1-' * (at > 1)}{at}")
+
+
+# ------------------------------------------------------------------------------------------- functions that are handed on
 
 
 def _reduce(function: Callable[[Any, Any], Any], iterable: Iterable[Any], *initial: Any) -> Any:
@@ -180,6 +296,140 @@ def with_hooks(
     return result
 
 
+# ----------------------------------------------------------------------------------------------- places, patterns, numbers
+
+
+def item_at(items: list[Any] | tuple[Any, ...], index: int) -> Any:
+    """items[index], of few values that are not alike, for a place that only the run knows."""
+    place = index + len(items) if index < 0 else index
+    for at, item in enumerate(items):
+        if place == at:
+            return item
+    raise IndexError("list index out of range" if isinstance(items, list) else "tuple index out of range")
+
+
+def put_at(items: list[Any], index: int, value: Any) -> None:
+    """items[index] = value, in the same way."""
+    place = index + len(items) if index < 0 else index
+    for at in range(len(items)):
+        if place == at:
+            items[at] = value
+            return
+    raise IndexError("list assignment index out of range")
+
+
+def value_of(table: dict[Any, Any], key: Any) -> Any:
+    """table[key], of a dict with few keys, for a key that only the run knows."""
+    for own, value in table.items():
+        if own == key:
+            return value
+    raise KeyError(key)
+
+
+def matched(subject: Any, cls: Any, names: tuple[str, ...], itself: bool) -> tuple[Any, ...] | None:
+    """What a class pattern finds: the subject itself, or attributes of these names; None where it does not fit."""
+    if not isinstance(subject, cls):
+        return None
+    found: tuple[Any, ...] = (subject,) if itself else ()
+    for name in names:
+        value = getattr(subject, name, _NOTHING)
+        if value is _NOTHING:
+            return None
+        found = (*found, value)
+    return found
+
+
+def operated(attempts: tuple[tuple[Any, Any, Any], ...], refusal: str) -> Any:
+    """An operator of objects of Python: the first of their methods that takes the other operand."""
+    for method, receiver, other in attempts:
+        result = method(receiver, other)
+        if result is not NotImplemented:
+            return result
+    raise TypeError(refusal)
+
+
+def compared(attempts: tuple[tuple[Any, Any, Any], ...], otherwise: bool) -> Any:
+    """== and != of objects of Python, which identity decides where no method does."""
+    for method, receiver, other in attempts:
+        result = method(receiver, other)
+        if result is not NotImplemented:
+            return result
+    return otherwise
+
+
+def unequal(attempts: tuple[tuple[Any, Any, Any], ...], otherwise: bool) -> Any:
+    """!= of objects whose class has nothing but an ==."""
+    for method, receiver, other in attempts:
+        result = method(receiver, other)
+        if result is not NotImplemented:
+            return not result
+    return otherwise
+
+
+def cached_property(instance: Any, name: str, function: Callable[[Any], Any]) -> Any:
+    """The first reading of a functools.cached_property."""
+    value = function(instance)
+    setattr(instance, name, value)
+    return value
+
+
+def extended(items: list[Any], iterable: Iterable[Any]) -> list[Any]:
+    """items += iterable."""
+    for item in iterable:
+        items.append(item)
+    return items
+
+
+def rounded_to(number: int, digits: int) -> int:
+    """round(number, digits) of an integer, digits below zero: to the nearest, ties to even."""
+    power = 10**-digits
+    below = number // power
+    rest = 2 * (number - below * power)
+    if rest > power or (rest == power and below % 2 == 1):
+        below = below + 1
+    return below * power
+
+
+def rounded(number: float) -> int:
+    """round(number) of a float: to the nearest, ties to even."""
+    below = math.floor(number)
+    rest = number - below
+    if rest > 0.5 or (rest == 0.5 and below % 2 == 1):
+        below = below + 1
+    return below
+
+
+# ------------------------------------------------------------------------------------------------------ context managers
+
+
+def enter(manager: Any, method: Callable[[Any], Any], opened: Callable[[Any], None]) -> Any:
+    """What `with` binds; the manager is open from then on."""
+    result = method(manager)
+    opened(manager)
+    return result
+
+
+def leave(entered: tuple[Any, Callable[..., Any], Callable[[], None]], *exception: Any) -> Any:
+    """The end of a `with` without an exception."""
+    manager, method, closed = entered
+    closed()
+    return method(manager, *exception)
+
+
+def enter_generator(generator: Iterator[Any]) -> Any:
+    """contextlib's manager of a generator begins."""
+    for value in generator:
+        return value
+    raise RuntimeError("generator didn't yield")
+
+
+def leave_generator(generator: Iterator[Any], *exception: Any) -> bool:
+    """contextlib's manager of a generator ends without an exception."""
+    for _ in generator:
+        raise RuntimeError("generator didn't stop")
+    return False
+
+
 # Builtins that call a function that they are handed: followed where that is a function of Python.
 WITH_FUNCTION: dict[Any, Callable[..., Any]] = {
     map: _map,
@@ -190,14 +440,18 @@ WITH_FUNCTION: dict[Any, Callable[..., Any]] = {
     min: _first("min", False),
 }
 
+# Builtins that read an iterator: followed where its elements are not known at once.
 IN_PYTHON: dict[Any, Callable[..., Any]] = {
     any: _any,
     all: _all,
     sum: _sum,
-    list: _list,
+    list: listed,
     tuple: _tuple,
+    set: _set,
+    frozenset: _frozenset,
     dict: _dict,
     max: _max,
     min: _min,
     next: _next,
+    sorted: _sorted_plainly,
 }

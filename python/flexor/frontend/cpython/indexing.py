@@ -6,7 +6,7 @@ import operator
 import types
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
-from flexor.frontend.cpython import attributes, calls, evaluate, lowering, special
+from flexor.frontend.cpython import attributes, calls, evaluate, helpers, instances, lowering, special
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
     ArgumentDict,
@@ -35,6 +35,10 @@ def get(t: Translator, container: Value, index: Value) -> Value | None:
         if container.kind == "tensor":
             return t.attempt(lambda: selected(t, container, index), lambda: t.foreign("[]", operator.getitem, [container, index]))
         return t.foreign("[]", operator.getitem, [container, index])
+    if instances.is_users(container):
+        found = instances.invoke(t, container, "__getitem__", [index])
+        if found is not NotImplemented:
+            return found  # type: ignore[no-any-return]
     if isinstance(container, (TupleValue, ListValue)):
         return _of_sequence(t, list(container.items), container, index)
     if isinstance(container, RunList) and evaluate.is_number(index):
@@ -42,7 +46,7 @@ def get(t: Translator, container: Value, index: Value) -> Value | None:
         return t.writer.element(container.content, index, container.element)
     if isinstance(container, DictValue):
         if not isinstance(index, Known):
-            raise NotTranslated("a dict asked for a key that only the run knows", t.state.top.line)
+            return _by_key(t, container, index)
         if isinstance(index.object, int) and container.cls is not dict:
             return list(container.items.values())[index.object]  # results of models are read by place too
         if index.object in container.items:
@@ -67,7 +71,31 @@ def _raising(t: Translator, container: Any, index: Value) -> NoReturn:
     evaluate.raises(t, "[]", operator.getitem, [Known(container), index])
 
 
-def _of_sequence(t: Translator, items: list[Value], container: Value, index: Value) -> Value:
+MOST_CHOICES = 64  # values that are not alike, one of which only the run chooses
+
+
+def _by_key(t: Translator, container: Value, index: Value) -> Value | None:
+    """An item of a dict for a number that only the run knows."""
+    items = container.items if isinstance(container, DictValue) else attributes.items(t, container.object)  # type: ignore[attr-defined]
+    if not evaluate.is_number(index) or len(items) > MOST_CHOICES:
+        raise NotTranslated("a dict asked for a key that only the run knows", t.state.top.line)
+    return calls.call(t, Known(helpers.value_of), [DictValue(dict(items)), index], {})
+
+
+def _by_place(t: Translator, items: list[Value], container: Value, index: Value) -> Value | None:
+    """An item for a place that only the run knows: of a list of the run if they are alike, else a branch for each."""
+    if not isinstance(index, Dynamic) or index.kind not in ("int", "bool"):
+        raise NotTranslated("a list or tuple asked for a place that only the run knows", t.state.top.line)
+    element = calls.element_of(items)
+    if element is not None and index.kind == "int":
+        return t.writer.element(t.writer.list_of(items, element[0]), index, element)
+    if len(items) > MOST_CHOICES:
+        raise NotTranslated(f"a place that only the run knows, among more than {MOST_CHOICES} values that are not alike", t.state.top.line)
+    is_list = isinstance(container, (ListValue, ArgumentList)) or (isinstance(container, Known) and isinstance(container.object, list))
+    return calls.call(t, Known(helpers.item_at), [ListValue(items) if is_list else TupleValue(items), index], {})
+
+
+def _of_sequence(t: Translator, items: list[Value], container: Value, index: Value) -> Value | None:
     if is_known(index):
         at = whole(index)
         if isinstance(at, slice):
@@ -79,10 +107,7 @@ def _of_sequence(t: Translator, items: list[Value], container: Value, index: Val
         if isinstance(at, int) and -len(items) <= at < len(items):
             return items[at]
         return _raising(t, [None] * len(items) if isinstance(container, (ListValue, ArgumentList)) else (None,) * len(items), index)
-    element = calls.element_of(items)
-    if element is not None and is_int(index):
-        return t.writer.element(t.writer.list_of(items, element[0]), index, element)
-    raise NotTranslated("a list or tuple asked for a place that only the run knows", t.state.top.line)
+    return _by_place(t, items, container, index)
 
 
 def _of_object(t: Translator, obj: Any, index: Value) -> Value | None:
@@ -103,6 +128,10 @@ def _of_object(t: Translator, obj: Any, index: Value) -> Value | None:
         if hasattr(type(obj), "__missing__"):
             raise NotTranslated(f"a {type(obj).__name__} asked for what it has not", t.state.top.line)
         return _raising(t, {}, index)
+    if isinstance(obj, (list, tuple)) and isinstance(index, Dynamic):
+        return _by_place(t, attributes.elements(t, obj), Known(obj), index)
+    if isinstance(obj, dict) and isinstance(index, Dynamic) and type(obj) is dict:
+        return _by_key(t, Known(obj), index)
     if known and evaluate.is_plain(obj):
         if isinstance(obj, type):
             return Known(obj[at])  # type: ignore[index]
@@ -228,6 +257,22 @@ def set_item(t: Translator, container: Value, index: Value, value: Value) -> Non
         if -len(container.items) <= index.object < len(container.items):
             container.items[index.object] = value
             return
+    if instances.is_users(container):
+        method = instances.method(t, container, "__setitem__")
+        if method is not None:
+            instances.dropped(t, calls.call(t, method, [container, index, value], {}))
+            return
+    if isinstance(container, ListValue) and isinstance(index, Dynamic) and index.kind == "int":
+        element = calls.element_of([*container.items, value])
+        if element is None:
+            if len(container.items) > MOST_CHOICES:
+                raise NotTranslated("a place that only the run knows written, of values that are not alike", t.state.top.line)
+            instances.dropped(t, calls.call(t, Known(helpers.put_at), [container, index, value], {}))
+            return
+        # Every name of the list has to see the new one.
+        made = RunList(t.writer.list_of(container.items, element[0]), element)
+        t.state = t.state.copy({id(container): made})
+        container = made
     if isinstance(container, RunList) and evaluate.is_number(index) and calls.element_of([value]) == container.element:
         assert isinstance(container.content, Dynamic)
         container.content = t.writer.set_element(container.content, index, value)

@@ -47,7 +47,12 @@ class Lowering(Composites, Matrices, Masked, Orders, Ranges):
 
     def __init__(self, writer: Writer, guards: Guards, framework: str, assume: Callable[[Value, str], None]) -> None:
         self.writer, self.guards, self.framework, self.assume = writer, guards, framework, assume
-        self.has_writes = False
+        self.writes = 0  # written so far
+
+    @property
+    def has_writes(self) -> bool:
+        """Whether the program writes to tensors."""
+        return self.writes > 0
 
     def __getattr__(self, op: str) -> Callable[..., Any]:
         if op not in registry():
@@ -247,6 +252,12 @@ class Lowering(Composites, Matrices, Masked, Orders, Ranges):
             self.on_cpu(dtype, device)
         return plain(dtype) if plain(dtype) is not None else self.dtype_of(value)
 
+    def summed(self, value: Any, dtype: Any) -> Any:
+        """An operand of NumPy's sums and products, which make unsigned integers of 64 bits of unsigned ones."""
+        if plain(dtype) is None and self.dtype_of(value).startswith("uint"):
+            raise NotWritten("unsigned integers of 64 bits")
+        return value
+
     def or_float64(self, dtype: Any) -> Any:
         """NumPy's default."""
         return plain(dtype) if plain(dtype) is not None else "float64"
@@ -336,7 +347,7 @@ class Lowering(Composites, Matrices, Masked, Orders, Ranges):
         while values and _is_none(values[-1]):
             values.pop()
         self.writer.ops(op, [self.tensor(target), *values], attributes)
-        self.has_writes = True
+        self.writes += 1
         return target
 
     def dropout(self, x: Any, p: Any, training: Any) -> Any:

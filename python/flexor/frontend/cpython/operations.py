@@ -63,6 +63,7 @@ class Operation(enum.Enum):
     FOR_ITER = "[iterator] -> [iterator, next(iterator)]; at its end pops the iterator and goes on at arg"
     RETURN = "pops and returns it"
     YIELD = "[a] -> [what is sent], after a has been yielded"
+    SEND = "[iterator, a] -> [iterator, what it gives for a]; at its end [what it returns], and goes on at arg"
     RAISE = "pops arg values (0 to 2) and raises: nothing, exception, or exception from cause"
     # Calls. Two slots lie below the arguments: [f, NULL], [NULL, f], or [f, self], which passes self first.
     CALL = "[slot, slot, arg values] -> [result]"
@@ -119,7 +120,7 @@ O = Operation
 # Handlers of exceptions: reached by a raise alone, each release arranges their stack in its own way.
 IN_HANDLERS = frozenset({O.WITH_EXCEPT, O.EXCEPTION_BEGIN, O.EXCEPTION_END, O.EXCEPTION_MATCH, O.RERAISE})
 BRANCHES = frozenset({O.BRANCH_TRUE, O.BRANCH_FALSE, O.BRANCH_NONE, O.BRANCH_NOT_NONE})
-JUMPS = BRANCHES | {O.JUMP, O.FOR_ITER}  # arg is the index of a step
+JUMPS = BRANCHES | {O.JUMP, O.FOR_ITER, O.SEND}  # arg is the index of a step
 ENDS = frozenset({O.JUMP, O.RETURN, O.RAISE, O.RERAISE})  # the next step is not reached from here
 
 _Effect = tuple[int, int] | Callable[[Any], tuple[int, int]]
@@ -166,6 +167,7 @@ _EFFECTS: dict[Operation, _Effect] = {
     O.FOR_ITER: (1, 2),
     O.RETURN: (1, 0),
     O.YIELD: (1, 1),
+    O.SEND: (2, 2),
     O.RAISE: lambda n: (n, 0),
     O.CALL: lambda n: (n + 2, 1),
     O.CALL_KW: lambda n: (n + 3, 1),

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import types
 from typing import TYPE_CHECKING, Any
 
-from flexor.frontend.cpython import attributes, calls, helpers
-from flexor.frontend.cpython.values import InstanceValue, Known, MethodValue, Value
+from flexor.frontend.cpython import calls, helpers, instances
+from flexor.frontend.cpython.values import Known, MethodValue, Value
 
 if TYPE_CHECKING:
     from flexor.frontend.cpython.translate import Translator
 
-_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class of Python's
-
 
 def method(t: Translator, value: Value, name: str) -> Value | None:
     """The bound method of this name; None where the class has none in Python."""
-    cls = value.cls if isinstance(value, InstanceValue) else type(value.object) if isinstance(value, Known) else None
-    if cls is None or not cls.__flags__ & _HEAP_TYPE:
-        return None
-    raw = attributes._raw(cls, name)
-    if not isinstance(raw, types.FunctionType):
-        return None
-    t.guards.class_attribute(cls, name, raw)
-    return MethodValue(value, Known(raw))
+    function = instances.method(t, value, name)
+    return None if function is None else MethodValue(value, function)
 
 
 def has_own_truth(t: Translator, value: Value) -> bool:

@@ -13,7 +13,7 @@ from flexor.frontend.cpython.values import Value, clone
 class Frame:
     """One call that is being followed."""
 
-    __slots__ = ("code", "forks", "globals", "is_caught", "is_generator", "locals", "on_return", "pc", "stack", "steps")
+    __slots__ = ("code", "forks", "globals", "is_caught", "is_generator", "locals", "on_return", "pc", "place", "stack", "steps")
 
     def __init__(self, code: types.CodeType, globals_: dict[str, Any], forks: int) -> None:
         self.code, self.globals, self.forks = code, globals_, forks
@@ -24,6 +24,7 @@ class Frame:
         self.is_generator = False
         self.is_caught = False  # a caller looks at the exceptions of the call
         self.on_return: Value | None = None  # what the caller gets instead of the result (a constructor's instance)
+        self.place: int | None = None  # of the caller's value, from the top, that the result replaces; None: it is pushed
 
     def pop(self, count: int) -> list[Value]:
         """The values on top, the topmost last."""
@@ -41,12 +42,14 @@ class Frame:
 class State:
     """The calls that are open, outermost first, and how many branches of the run lie behind."""
 
-    __slots__ = ("forks", "frames", "is_clobbered", "pending", "written")
+    __slots__ = ("forks", "frames", "has_acted", "heads", "is_clobbered", "pending", "written")
 
     def __init__(self, frames: list[Frame], forks: int) -> None:
         self.frames, self.forks = frames, forks
         self.written: dict[tuple[Any, Any], Value] = {}
         self.pending: dict[tuple[Any, Any], None] = {}  # those of `written` that are still to be done, in order
+        self.has_acted = False  # behind a call with an effect
+        self.heads: dict[Any, Any] = {}  # chain at the head of a loop -> (forks, keys, places) when the way here last passed it
         self.is_clobbered = False  # behind a call that may change what is known of Python's objects
 
     @property
@@ -85,9 +88,10 @@ class State:
             new.pc = frame.pc
             new.is_generator, new.is_caught = frame.is_generator, frame.is_caught
             new.on_return = clone(frame.on_return, memo)
+            new.place = frame.place
             frames.append(new)
         copy = State(frames, self.forks)
-        copy.is_clobbered = self.is_clobbered
-        copy.pending = dict(self.pending)
+        copy.has_acted, copy.is_clobbered = self.has_acted, self.is_clobbered
+        copy.heads, copy.pending = dict(self.heads), dict(self.pending)
         copy.written = {key: clone(value, memo) for key, value in self.written.items()}
         return copy

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from flexor.frontend.cpython import attributes, builtin, calls, evaluate, indexing, special
+from flexor.frontend.cpython import attributes, builtin, calls, contexts, evaluate, helpers, indexing, instances, patterns, special
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.operations import Operation
 from flexor.frontend.cpython.values import (
@@ -20,6 +20,7 @@ from flexor.frontend.cpython.values import (
     ListValue,
     MethodValue,
     Null,
+    RunList,
     SetValue,
     SliceValue,
     TupleValue,
@@ -47,6 +48,33 @@ def push(t: Translator, value: Value | None) -> None:
     """Pushes a result; None: a call was entered that pushes it."""
     if value is not None:
         t.state.top.stack.append(value)
+
+
+# Steps that read an iterator: the place of that from the top, by the step's argument.
+_READS: dict[Operation, Callable[[Any], int]] = {
+    O.UNPACK: lambda count: 1,
+    O.UNPACK_EX: lambda counts: 1,
+    O.SET_UPDATE: lambda n: 1,
+    O.CALL_EX: lambda has_keywords: 2 if has_keywords else 1,
+    O.CALL_FUNCTION_EX: lambda has_keywords: 2 if has_keywords else 1,
+}
+
+
+def reads_ahead(t: Translator, operation: Operation, arg: Any) -> bool:
+    """Where a step reads an iterator whose elements are not known at once: enters a call that does, whose result takes the
+    iterator's place; the step is then followed again."""
+    if operation not in _READS:
+        return False
+    stack = t.state.top.stack
+    place = _READS[operation](arg)
+    value = stack[-place]
+    if operation is O.UNPACK and calls.has_unknown_length(t, value):
+        return calls.in_place(t, place, Known(helpers.exactly), [value, Known(arg)])
+    if not calls.is_open(value):
+        return False
+    if operation is O.UNPACK:
+        return calls.in_place(t, place, Known(helpers.at_most), [value, Known(arg)])
+    return calls.in_place(t, place, Known(helpers.listed), [value])
 
 
 # ------------------------------------------------------------------------------------------------- stack and variables
@@ -142,6 +170,16 @@ def _(t: Translator, name: str) -> None:
         attributes.store_cell(t, cell.object, value)
 
 
+@step(O.DELETE_CELL)
+def _(t: Translator, name: str) -> None:
+    cell = t.state.top.locals[name]
+    if not isinstance(cell, CellValue):
+        raise NotTranslated("del of a closure's variable", t.state.top.line)
+    if cell.content is None:
+        _unset(t, name)
+    cell.content = None
+
+
 @step(O.LOAD_GLOBAL)
 def _(t: Translator, name: str) -> None:
     push(t, attributes.load_global(t, t.state.top.globals, name))
@@ -176,6 +214,11 @@ def _(t: Translator, name: str) -> None:
 def _(t: Translator, name: str) -> None:
     value, obj = t.state.top.pop(2)
     attributes.store(t, obj, name, value)
+
+
+@step(O.DELETE_ATTR)
+def _(t: Translator, name: str) -> None:
+    instances.delete(t, t.state.top.stack.pop(), name)
 
 
 @step(O.SUBSCR)
@@ -240,6 +283,9 @@ def _(t: Translator, inverted: Any) -> None:
     item, container = t.state.top.pop(2)
     if special.ask_contains(t, item, container, bool(inverted)):
         return
+    if calls.is_open(container):
+        push(t, calls.call(t, Known(helpers.is_not_in if inverted else helpers.is_in), [container, item], {}))
+        return
     result = evaluate.contains(t, item, container)
     if inverted:
         result = Known(not result.object) if isinstance(result, Known) else t.writer.scalar("not", evaluate.to_bool(t, result))
@@ -291,7 +337,9 @@ def _(t: Translator, _arg: Any) -> None:
 
 @step(O.GET_ITER)
 def _(t: Translator, _arg: Any) -> None:
-    push(t, evaluate.iterator_of(t, t.state.top.stack.pop()))
+    value = t.state.top.stack.pop()
+    method = instances.method(t, value, "__iter__") if instances.is_users(value) else None
+    push(t, evaluate.iterator_of(t, value) if method is None else calls.call(t, method, [value], {}))
 
 
 @step(O.RAISE)
@@ -414,28 +462,19 @@ def _(t: Translator, count: int) -> None:
 
 @step(O.SET)
 def _(t: Translator, count: int) -> None:
-    items = t.state.top.pop(count)
-    if not evaluate.all_plain(items):
-        raise NotTranslated("a set of values of the run", t.state.top.line)
-    push(t, SetValue(frozenset(v.object for v in items if isinstance(v, Known))))
+    push(t, builtin.set_of(t, t.state.top.pop(count)))
 
 
 @step(O.SET_UPDATE)
 def _(t: Translator, n: int) -> None:
     items = evaluate.unpacked(t, t.state.top.stack.pop())
-    target = t.state.top.stack[-n]
-    if not evaluate.all_plain(items) or not isinstance(target, SetValue):
-        raise NotTranslated("a set of values of the run", t.state.top.line)
-    target.objects |= {v.object for v in items if isinstance(v, Known)}
+    t.state.top.stack[-n] = builtin.set_with(t, t.state.top.stack[-n], items)
 
 
 @step(O.SET_ADD)
 def _(t: Translator, n: int) -> None:
     item = t.state.top.stack.pop()
-    target = t.state.top.stack[-n]
-    if not evaluate.all_plain([item]) or not isinstance(target, SetValue):
-        raise NotTranslated("a set of values of the run", t.state.top.line)
-    target.objects |= {item.object}  # type: ignore[attr-defined]
+    t.state.top.stack[-n] = builtin.set_with(t, t.state.top.stack[-n], [item])
 
 
 @step(O.MAP)
@@ -490,8 +529,12 @@ def _(t: Translator, n: int) -> None:
 
 @step(O.LIST_EXTEND)
 def _(t: Translator, n: int) -> None:
-    items = evaluate.unpacked(t, t.state.top.stack.pop())
-    _list_at(t, n).items.extend(items)
+    value = t.state.top.stack.pop()
+    target = _list_at(t, n)
+    if calls.is_open(value) or isinstance(value, RunList):
+        instances.dropped(t, calls.call(t, Known(helpers.extend), [target, value], {}))
+        return
+    target.items.extend(evaluate.unpacked(t, value))
 
 
 def _update(t: Translator, n: int, refuse_doubles: bool) -> None:
@@ -591,28 +634,28 @@ def _(t: Translator, name: str) -> None:
 
 @step(O.MATCH_SEQUENCE)
 def _(t: Translator, _arg: Any) -> None:
-    value = t.state.top.stack[-1]
-    if isinstance(value, Dynamic) and value.kind == "object":
-        raise NotTranslated("a match on a result of Python", t.state.top.line)
-    known = isinstance(value, Known) and isinstance(value.object, (list, tuple, range))
-    push(t, Known(isinstance(value, (TupleValue, ListValue)) or known))
+    push(t, patterns.is_sequence(t, t.state.top.stack[-1]))
 
 
 @step(O.MATCH_MAPPING)
 def _(t: Translator, _arg: Any) -> None:
-    value = t.state.top.stack[-1]
-    if isinstance(value, Dynamic) and value.kind == "object":
-        raise NotTranslated("a match on a result of Python", t.state.top.line)
-    push(t, Known(isinstance(value, DictValue) or (isinstance(value, Known) and isinstance(value.object, dict))))
+    push(t, patterns.is_mapping(t, t.state.top.stack[-1]))
 
 
 @step(O.MATCH_KEYS)
 def _(t: Translator, _arg: Any) -> None:
-    mapping, keys = t.state.top.stack[-2:]
-    assert isinstance(keys, Known)
-    items = mapping.items if isinstance(mapping, DictValue) else attributes.items(t, mapping.object)  # type: ignore[attr-defined]
-    found = [items.get(key) for key in keys.object]
-    push(t, Known(None) if None in found else TupleValue([v for v in found if v is not None]))
+    push(t, patterns.values_of(t, *t.state.top.stack[-2:]))
+
+
+@step(O.MATCH_CLASS)
+def _(t: Translator, positional: int) -> None:
+    subject, cls, names = t.state.top.pop(3)
+    push(t, patterns.attributes_of(t, subject, cls, positional or 0, names))
+
+
+@step(O.COPY_WITHOUT_KEYS)
+def _(t: Translator, _arg: Any) -> None:
+    push(t, patterns.without(t, *t.state.top.stack[-2:]))
 
 
 @step(O.LENGTH)
@@ -625,17 +668,15 @@ def _(t: Translator, _arg: Any) -> None:
 
 @step(O.WITH_ENTER)
 def _(t: Translator, _arg: Any) -> None:
-    manager = t.state.top.stack.pop()
-    calls.enter_context(t, manager)
-    push(t, Known(calls.leave_context))
-    push(t, Known(None))
+    stack = t.state.top.stack
+    manager = stack.pop()
+    at = len(stack)
+    stack.append(manager)  # what its __exit__ is put in the place of
+    leaving, bound = contexts.enter(t, manager)
+    stack[at] = leaving
+    push(t, bound)
 
 
 @step(O.LOAD_SPECIAL)
 def _(t: Translator, name: str) -> None:
-    manager = t.state.top.stack.pop()
-    calls.enter_context(t, manager)
-    push(t, Known(calls.leave_context))
-    push(t, NULL_VALUE)
-
-
+    raise NotTranslated("a context manager of Python 3.14", t.state.top.line)

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from flexor._weights import Weights
 
 ASSUMPTION = "the program assumes "  # begins the text of an assertion that is no assertion of the user's
+UNTOUCHED = "from its beginning "  # follows where no effect can lie before it
 MOST_FRAMES = 900  # fewer than Python allows
 MOST_OPEN_FRAMES = 100  # where a branch of the run decides whether there are more
 MOST_STEPS = 400_000
@@ -71,6 +72,7 @@ class Knowledge:
     results: dict[tuple[Any, ...], tuple[str, int]] = dataclasses.field(default_factory=dict)  # tensors that sites gave
     varying: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)  # sites that gave different kinds
     unpacked: set[int] = dataclasses.field(default_factory=set)  # ids of tensors that are read anew where weights are frozen
+    by_python: set[type] = dataclasses.field(default_factory=set)  # classes whose instances Python has to make
 
 
 @dataclasses.dataclass
@@ -123,6 +125,9 @@ class Translator:
         self.defers = False  # something is written when the program ends
         self.puts: dict[effects.Place, tuple[str, Callable[[Any], None]]] = {}  # what writes a place, with its name
         self.catches: int | None = None  # a line whose exceptions the function looks at: Python has to begin such a call anew
+        self.opens = False  # managers of Python are open in between: a run that raises has to leave them
+        self._acts_in_try: int | None = None  # a line of a try that may raise behind an effect
+        self._is_strict = False  # no effect may stand anywhere
         self.clobbers = False  # calls of the run may change objects of Python's that are read later
         self.has_rolled = False
         self.learns = False  # the kinds of some results are still to be seen
@@ -133,7 +138,7 @@ class Translator:
         self.foreign_calls: list[tuple[str, int, str]] = []  # (file, line, what)
         self.typed_calls: list[tuple[str, int, str]] = []  # the same of calls whose results are known before the run
         self._blocks: dict[Any, Any] = {}  # key -> label
-        self._heads: dict[Any, list[tuple[int, dict[Any, Any], dict[Any, Value]]]] = {}
+        self._versions: dict[Any, int] = {}  # chain at the head of a loop -> states in which it has come round
         self._todo: list[Block] = []
         self._steps = 0
         self._in_try = False
@@ -158,10 +163,17 @@ class Translator:
                 self._follow(block.is_shared)
             except Ended:
                 pass
-        if self.catches is not None and (self.has_effects or self.lowering.has_writes):
-            raise NotTranslated("an exception that the function catches, beside effects", self.catches)
+        acts = self.lowering.has_writes or (self._is_strict and self.has_effects)
+        if self._acts_in_try is not None or (self.catches is not None and acts):
+            raise NotTranslated("an exception that the function catches, beside effects", self._acts_in_try or self.catches)
+        if self.opens and not (self.has_effects or self.lowering.has_writes):
+            self.catches = frame.line  # Python begins such a call anew, and leaves its managers itself
         effects.check_order(self)
         self._write_exits()
+
+    def look_at_exceptions(self) -> None:
+        """From here on exceptions are looked at by what is no handler that flow knows."""
+        self.catches, self._is_strict = self.state.top.line, True
 
     def _follow(self, entering: bool) -> None:
         while True:
@@ -182,7 +194,7 @@ class Translator:
 
     def _step_in_try(self, step: Step) -> None:
         """A step whose exceptions the function looks at: that matters where it leaves something to the run."""
-        before = self.writer.count
+        before, has_acted = self.writer.count, self.state.has_acted
         self._in_try = True
         try:
             self._step(step)
@@ -190,14 +202,17 @@ class Translator:
             self._in_try = False
             if self.writer.count > before:
                 self.catches = step.line
+                if has_acted:
+                    self._acts_in_try = step.line
 
     def _step(self, step: Step) -> None:
         frame = self.state.top
         operation, arg = step.operation, step.arg
+        if steps.reads_ahead(self, operation, arg):
+            return
         if operation in BRANCHES:
             self._branch(operation, arg)
-            return
-        if operation is Operation.JUMP:
+        elif operation is Operation.JUMP:
             frame.pc = arg
         elif operation is Operation.RETURN:
             self._return()
@@ -205,19 +220,24 @@ class Translator:
             self._yield()
         elif operation is Operation.FOR_ITER:
             self._for_iter(arg)
+        elif operation is Operation.SEND:
+            self._send(arg)
         else:
             frame.pc += 1
             handler = steps.STEPS.get(operation)
             if handler is None:
                 raise NotTranslated(operation.name, step.line)
+            before = self.lowering.writes
             handler(self, arg)
+            self.state.has_acted |= self.lowering.writes > before
 
     def _is_join(self, state: State) -> bool:
         frame = state.top
         facts = flow(frame.code)
         if frame.pc in facts.heads:
             step = frame.steps[frame.pc]
-            is_unrolled = step.operation is Operation.FOR_ITER and evaluate.is_static(frame.stack[-1])
+            at = {Operation.FOR_ITER: -1, Operation.SEND: -2}.get(step.operation)
+            is_unrolled = at is not None and evaluate.is_static(frame.stack[at])
             return state.forks > 0 or not is_unrolled
         return frame.pc in facts.joins and state.forks > 0
 
@@ -231,7 +251,7 @@ class Translator:
         places = state.places()
         description = Description()
         keys = {place: description.of(value) for place, value in places.items()}
-        key = (chain, state.is_clobbered, tuple(state.pending), tuple(keys.items()))
+        key = (chain, state.is_clobbered, state.has_acted, tuple(state.pending), tuple(keys.items()))
         label = self._blocks.get(key)
         if label is None:
             if state.top.pc in flow(state.top.code).heads:
@@ -261,10 +281,9 @@ class Translator:
 
     def _learn(self, chain: Any, state: State, keys: dict[Any, Any], places: dict[Any, Value]) -> None:
         """A loop comes round with another state: numbers that differ are of the run from the start."""
-        versions = self._heads.setdefault(chain, [])
-        for forks, old_keys, old_places in versions:
-            if forks == state.forks:
-                continue  # no branch of the run lies between: the loop is known at translation
+        forks, old_keys, old_places = state.heads.get(chain, (state.forks, {}, {}))
+        state.heads[chain] = state.forks, keys, places
+        if forks != state.forks:  # else no branch of the run lies between: the loop is known at translation
             differing = {p: (v, old_places[p]) for p, v in places.items() if p[0] != "written" and old_keys.get(p) != keys[p] and p in old_places}
             changed = {(chain, place) for place, (new, old) in differing.items() if _are_alike(new, old)}
             for place, (new, old) in differing.items():
@@ -275,9 +294,9 @@ class Translator:
             if changed - self.knowledge.widened:
                 self.knowledge.widened |= changed
                 raise Restart
-        if len([1 for forks, _, _ in versions if forks != state.forks]) > MOST_VERSIONS:
-            raise NotTranslated("a loop whose values change their kind every time", state.top.line)
-        versions.append((state.forks, keys, dict(places)))
+            self._versions[chain] = self._versions.get(chain, 0) + 1
+            if self._versions[chain] > MOST_VERSIONS:
+                raise NotTranslated("a loop whose values change their kind every time", state.top.line)
 
     # ------------------------------------------------------------------------------------------------------ branches
 
@@ -303,14 +322,23 @@ class Translator:
             is_none = isinstance(value, Known) and value.object is None
             frame.pc = target if is_none == wants_none else following
 
-    def fork(self, condition: Value, then: int, otherwise: int, first: Callable[[State], None] | None = None, leave: int = 0) -> NoReturn:
-        """Ends the block with a branch of the run. `first` begins the way of a true condition; the other one drops `leave` values."""
+    def fork(
+        self,
+        condition: Value,
+        then: int,
+        otherwise: int,
+        first: Callable[[State], None] | None = None,
+        leave: int = 0,
+        push: Sequence[Value] = (),
+    ) -> NoReturn:
+        """Ends the block with a branch of the run. `first` begins the way of a true condition; the other one drops `leave` values and
+        pushes others."""
         state = self.state
         state.forks += 1
         state.top.pc = otherwise
         negative = state.copy(_decided(condition, False))
         if leave:
-            del negative.top.stack[-leave:]
+            negative.top.stack[-leave:] = push
         state.top.pc = then
         positive = state.copy(_decided(condition, True))
         slots: dict[int, Dynamic] = {}
@@ -342,13 +370,31 @@ class Translator:
                 frame.stack.pop()
                 frame.pc = target
             return
+        self.fork(condition, frame.pc + 1, target, self._advance, leave=1)
 
-        def first(state: State) -> None:
-            state.top.stack.append(evaluate.advance(self, state.top.stack[-1]))
+    def _advance(self, state: State) -> None:
+        state.top.stack.append(evaluate.advance(self, state.top.stack[-1]))
 
-        self.fork(condition, frame.pc + 1, target, first, leave=1)
+    def _send(self, target: int) -> None:
+        frame = self.state.top
+        sent = frame.stack.pop()
+        iterator = frame.stack[-1]
+        if not (isinstance(sent, Known) and sent.object is None):
+            raise NotTranslated("a value sent to an iterator", frame.line)
+        if isinstance(iterator, GeneratorValue) and iterator.pc >= 0:
+            self._resume(iterator)
+            return
+        known, condition = evaluate.has_next(self, iterator)
+        if condition is not None:
+            self.fork(condition, frame.pc + 1, target, self._advance, leave=1, push=[Known(None)])
+        if known:
+            frame.stack.append(evaluate.advance(self, iterator))
+            frame.pc += 1
+        else:
+            frame.stack[-1] = Known(None)
+            frame.pc = target
 
-    # The caller of a generator stands at its FOR_ITER, with the generator on top of the stack, until the next value comes.
+    # The caller of a generator stands at its FOR_ITER or SEND, with the generator on top of the stack, until the next value comes.
     def _resume(self, generator: GeneratorValue) -> None:
         frame = Frame(generator.code, generator.globals, self.state.forks)
         frame.locals, frame.stack, frame.pc = dict(generator.locals), list(generator.stack), generator.pc
@@ -371,8 +417,8 @@ class Translator:
 
     # --------------------------------------------------------------------------------------------------------- calls
 
-    def enter(self, code: types.CodeType, globals_: dict[str, Any], locals_: dict[str, Value], on_return: Value | None = None) -> None:
-        """Follows a call of a Python function."""
+    def enter(self, code: types.CodeType, globals_: dict[str, Any], locals_: dict[str, Value], on_return: Value | None = None) -> Frame:
+        """Follows a call of a Python function: the frame, which its caller may still change."""
         most = MOST_FRAMES if self.state.forks == self.state.frames[0].forks else MOST_OPEN_FRAMES
         if len(self.state.frames) >= most:
             raise NotTranslated(f"calls nested deeper than {most}", self.state.top.line)
@@ -381,6 +427,7 @@ class Translator:
         frame.locals = locals_
         frame.on_return = on_return
         self.state.frames.append(frame)
+        return frame
 
     def _return(self) -> None:
         frame = self.state.top
@@ -395,7 +442,13 @@ class Translator:
             generator = caller.stack.pop()
             assert isinstance(generator, GeneratorValue)
             generator.locals, generator.stack, generator.pc = {}, [], -1
-            caller.pc = caller.steps[caller.pc].arg
+            waiting = caller.steps[caller.pc]
+            caller.pc = waiting.arg
+            if waiting.operation is Operation.SEND:
+                caller.stack.append(value)
+        elif frame.place is not None:
+            if frame.place:
+                caller.stack[-frame.place] = value
         else:
             caller.stack.append(value)
         if self.state.forks > frame.forks:
@@ -480,7 +533,7 @@ class Translator:
     def assume(self, condition: Value, what: str) -> None:
         """Goes on as if a condition of the run held; where it does not, Python runs the call."""
         if not isinstance(condition, Known):
-            self.writer.function.require(self.writer.raw(condition), ASSUMPTION + what)
+            self.writer.function.require(self.writer.raw(condition), ASSUMPTION + UNTOUCHED * (not self.state.has_acted) + what)
         elif not condition.object:
             raise NotWritten(what)
 
@@ -496,18 +549,29 @@ class Translator:
         learns: bool = False,
         clobbers: bool = False,
         promise: foreign.Promise | None = None,
+        raises: bool = False,
+        bookkeeping: bool = False,
     ) -> Value:
         """Lets Python call `function` in the run. `result` is the kind of its result; pure: it changes nothing, and
         may be done again; learns: what kind of tensor it gives is learnt from a run, as that of pure calls is; clobbers: it may
-        change objects that the function reads later; promise: the tensor that it gives."""
+        change objects that the function reads later; promise: the tensor that it gives; raises: it does nothing else;
+        bookkeeping: it is the front end's own."""
         if self.is_for_file:
             raise NotTranslated(f"a call of Python: {what} in {self.state.top.code.co_filename}", self.state.top.line)
         learns = learns or is_pure
-        is_pure = is_pure and "out" not in (keywords or {})  # written by functions of the frameworks
+        if "out" in (keywords or {}):  # written by functions of the frameworks
+            is_pure = False
+            if self.lowering.framework == "torch" and any(True for _ in dynamics(keywords["out"])):  # type: ignore[index]
+                raise NotTranslated(f"an output argument of {what}, which may get another shape", self.state.top.line)
         self.keep_unpacked((*arguments, *(keywords or {}).values()))
-        if self.state.pending:
+        if self.state.pending and not bookkeeping:
             effects.flush_before(self, (*arguments, *(keywords or {}).values()), clobbers)
-        written = foreign.write(self, what, function, arguments, keywords or {}, result, is_pure, learns, clobbers, promise)
+        if not is_pure:
+            if self._in_try:
+                self._acts_in_try = self.state.top.line
+            self.state.has_acted = True
+        is_own = raises or bookkeeping
+        written = foreign.write(self, what, function, arguments, keywords or {}, result, is_pure, learns, clobbers, promise, is_own)
         if clobbers:
             self.clobbers = self.state.is_clobbered = True
             self.guards.later = self.later
@@ -541,6 +605,13 @@ class Translator:
     def is_live(self, value: Value) -> bool:
         """Whether a value is fetched anew for every call."""
         return any(found is value for _, _, found in self.live_inputs) or (isinstance(value, Dynamic) and value.weight is not None)
+
+    def are_one(self, a: Value, b: Value) -> bool:
+        """Whether two inputs that are fetched are one object, which is guarded."""
+        first, second = (next(place for _, place, found in self.live_inputs if found is value) for value in (a, b))
+        answer = first() is second()
+        self.guards.call(lambda: first() is second(), answer)
+        return answer
 
     def live(self, key: Any, text: str, place: Place, obj: Any) -> Dynamic:
         """An input that is fetched anew for every call: a parameter of a module, a tensor of a closure."""

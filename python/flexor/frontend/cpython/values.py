@@ -165,14 +165,15 @@ class CellValue(Value):
 
 
 class FunctionValue(Value):
-    """A function that the program made."""
+    """A function that the program made; `attributes` are those that it was given since."""
 
-    __slots__ = ("cells", "code", "defaults", "globals", "keyword_defaults")
+    __slots__ = ("attributes", "cells", "code", "defaults", "globals", "keyword_defaults")
 
     def __init__(self, code: types.CodeType, globals_: dict[str, Any]) -> None:
         self.code, self.globals = code, globals_
         self.defaults: tuple[Value, ...] = ()
         self.keyword_defaults: dict[str, Value] = {}
+        self.attributes: dict[str, Value] = {}
         self.cells: tuple[Value, ...] = ()
 
 
@@ -185,8 +186,17 @@ class MethodValue(Value):
         self.receiver, self.function = receiver, function
 
 
+class PartialValue(Value):
+    """functools.partial of a callable."""
+
+    __slots__ = ("arguments", "function", "keywords")
+
+    def __init__(self, function: Value, arguments: Arguments, keywords: Keywords) -> None:
+        self.function, self.arguments, self.keywords = function, tuple(arguments), keywords
+
+
 class InstanceValue(Value):
-    """A dataclass instance that the program made; `fields` as __init__ set them."""
+    """An instance that the program made of a class of Python; `fields` as __init__ and later writes set them."""
 
     __slots__ = ("cls", "fields")
 
@@ -268,8 +278,9 @@ _PARTS: dict[type, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ArgumentDict: (("items",), ("cls", "origin")),
     DictView: (("source",), ("which",)),
     CellValue: (("content",), ()),
-    FunctionValue: (("defaults", "keyword_defaults", "cells"), ("code",)),
+    FunctionValue: (("defaults", "keyword_defaults", "cells", "attributes"), ("code",)),
     MethodValue: (("receiver", "function"), ()),
+    PartialValue: (("function", "arguments", "keywords"), ()),
     InstanceValue: (("fields",), ("cls",)),
     GeneratorValue: (("locals", "stack"), ("code", "pc")),
     SequenceIterator: (("items", "source"), ("at", "length")),

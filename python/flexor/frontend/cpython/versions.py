@@ -93,6 +93,11 @@ def _special(instruction: dis.Instruction, code: types.CodeType) -> tuple[Pair, 
     return ((O.LOAD_SPECIAL, name),) if name else None
 
 
+def _delegate(instruction: dis.Instruction, code: types.CodeType) -> tuple[Pair, ...]:
+    """3.10 says in one instruction what later releases write out as a loop."""
+    return ((O.SEND, instruction.offset + 2), (O.YIELD, None), (O.JUMP, instruction.offset))
+
+
 _OPERATORS = {
     "ADD": "+",
     "SUBTRACT": "-",
@@ -163,6 +168,7 @@ _ALWAYS: Table = {
     "POP_EXCEPT": O.EXCEPTION_END,
     "RERAISE": O.RERAISE,
     "YIELD_VALUE": _as(O.YIELD, None),
+    "GET_YIELD_FROM_ITER": O.GET_ITER,
 }
 
 PY310: Table = {
@@ -203,6 +209,7 @@ PY310: Table = {
     "SETUP_FINALLY": (),
     "POP_BLOCK": (),
     "GEN_START": _as(O.POP, None),
+    "YIELD_FROM": _delegate,
     "JUMP_IF_NOT_EXC_MATCH": O.EXCEPTION_MATCH,
 }
 
@@ -214,6 +221,8 @@ PY311: Table = {
     "COPY_FREE_VARS": (),
     "RETURN_GENERATOR": _as(O.CONST, None),  # what is sent first
     "GEN_START": None,
+    "YIELD_FROM": None,
+    "SEND": O.SEND,
     "MAKE_CELL": O.MAKE_CELL,
     "PUSH_NULL": O.PUSH_NULL,
     "COPY": O.COPY,
@@ -268,6 +277,8 @@ PY312: Table = {
     "POP_JUMP_IF_NONE": O.BRANCH_NONE,
     "POP_JUMP_IF_NOT_NONE": O.BRANCH_NOT_NONE,
     "END_FOR": (),  # FOR_ITER has popped the iterator
+    "END_SEND": (),  # so has SEND
+    "CLEANUP_THROW": _as(O.RERAISE, 0),  # what throw() and close() do to the iterator
 }
 
 PY313: Table = {

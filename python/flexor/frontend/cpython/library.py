@@ -1,0 +1,245 @@
+"""The standard library over abstract values: functools, operator, itertools, and what it makes callable."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from flexor.frontend.cpython import attributes, calls, evaluate, helpers, indexing, lowering
+from flexor.frontend.cpython.decode import NotTranslated
+from flexor.frontend.cpython.recipes import OF_WHOLE, RECIPES
+from flexor.frontend.cpython.values import (
+    Arguments,
+    Dynamic,
+    FunctionValue,
+    Keywords,
+    Known,
+    PartialValue,
+    SequenceIterator,
+    TupleValue,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from flexor.frontend.cpython.translate import Translator
+
+Handler = Callable[[Any, Arguments, Keywords], Any]
+
+# ------------------------------------------------------------------------------------------------------------- operator
+
+_BINARY = {
+    operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.floordiv: "//", operator.mod: "%",
+    operator.pow: "**", operator.matmul: "@", operator.lshift: "<<", operator.rshift: ">>", operator.and_: "&", operator.or_: "|",
+    operator.xor: "^", operator.iadd: "+=", operator.isub: "-=", operator.imul: "*=", operator.itruediv: "/=", operator.imatmul: "@=",
+    operator.concat: "+",
+}  # fmt: skip
+_COMPARE = {operator.lt: "<", operator.le: "<=", operator.eq: "==", operator.ne: "!=", operator.gt: ">", operator.ge: ">="}
+
+
+def _binary(text: str) -> Handler:
+    def apply(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+        if len(arguments) != 2 or keywords:
+            return NotImplemented
+        return evaluate.binary(t, text.rstrip("=") or text, *arguments, in_place=text.endswith("="))
+
+    return apply
+
+
+def _compare(text: str) -> Handler:
+    def apply(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+        return evaluate.compare(t, text, *arguments) if len(arguments) == 2 and not keywords else NotImplemented
+
+    return apply
+
+
+def _of_two(function: Callable[..., Any]) -> Handler:
+    def apply(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+        return function(t, *arguments) if len(arguments) == 2 and not keywords else NotImplemented
+
+    return apply
+
+
+def _negated(t: Translator, value: Value) -> Value:
+    value = evaluate.to_bool(t, value)
+    return Known(not value.object) if isinstance(value, Known) else t.writer.scalar("not", value)
+
+
+def _unary(function: Callable[..., Any]) -> Handler:
+    def apply(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+        return function(t, arguments[0]) if len(arguments) == 1 and not keywords else NotImplemented
+
+    return apply
+
+
+def getter(t: Translator, function: Any, arguments: Arguments) -> Value | None:
+    """What operator.itemgetter, attrgetter and methodcaller, known at translation, give of an object."""
+    if len(arguments) != 1:
+        raise NotTranslated(f"{type(function).__name__} of {len(arguments)} objects", t.state.top.line)
+    made, parts = function.__reduce__()
+    if made is operator.itemgetter:
+        return _one_or_all([indexing.get(t, arguments[0], Known(part)) for part in parts], t)
+    if made is operator.attrgetter:
+        return _one_or_all([_attribute(t, arguments[0], path) for path in parts], t)
+    keywords: dict[str, Any] = {}
+    if isinstance(made, functools.partial):
+        keywords, made, parts = made.keywords, made.func, (*made.args, *parts)
+    name, *given = parts
+    method = attributes.load(t, arguments[0], name)
+    if method is None:
+        raise NotTranslated("a method that is a property", t.state.top.line)
+    return calls.call(t, method, [t.known(g) for g in given], {k: t.known(v) for k, v in keywords.items()})
+
+
+def _attribute(t: Translator, value: Value | None, path: str) -> Value | None:
+    for name in path.split("."):
+        if value is None:
+            raise NotTranslated("an attribute of a property", t.state.top.line)
+        value = attributes.load(t, value, name)
+    return value
+
+
+def _one_or_all(found: list[Value | None], t: Translator) -> Value | None:
+    if len(found) == 1:
+        return found[0]
+    values = [v for v in found if v is not None]
+    if len(values) < len(found):
+        raise NotTranslated("several properties at once", t.state.top.line)
+    return TupleValue(values)
+
+
+GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
+
+
+def _getter(cls: Any) -> Handler:
+    def make(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+        if not evaluate.all_plain([*arguments, *keywords.values()]):
+            return NotImplemented
+        return Known(cls(*(a.object for a in arguments), **{k: v.object for k, v in keywords.items()}))  # type: ignore[attr-defined]
+
+    return make
+
+
+# ------------------------------------------------------------------------------------------------------------- functools
+
+
+def _partial(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    if not arguments:
+        return NotImplemented
+    function, *given = arguments
+    if isinstance(function, PartialValue):
+        return PartialValue(function.function, [*function.arguments, *given], {**function.keywords, **keywords})
+    return PartialValue(function, given, keywords)
+
+
+def _update_wrapper(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    """functools.update_wrapper of a function that the program made."""
+    given = dict(zip(("wrapper", "wrapped"), arguments)) | keywords
+    wrapper, wrapped = given.get("wrapper"), given.get("wrapped")
+    if not isinstance(wrapper, FunctionValue) or wrapped is None:
+        return NotImplemented
+    for name in lowering.plain(given.get("assigned", Known(functools.WRAPPER_ASSIGNMENTS))):
+        if isinstance(wrapped, FunctionValue):
+            found: Value | None = wrapped.attributes.get(name) or (attributes.load(t, wrapped, name) if name == "__name__" else None)
+        else:
+            found = attributes.load(t, wrapped, name) if isinstance(wrapped, Known) and hasattr(wrapped.object, name) else None
+        if found is not None:
+            wrapper.attributes[name] = found
+    wrapper.attributes["__wrapped__"] = wrapped
+    return wrapper
+
+
+def cached(t: Translator, function: Any, arguments: Arguments, keywords: Keywords) -> Value:
+    """A function under functools.lru_cache. Of plain values it is asked for its result now, and by the guard; else in the run."""
+    if evaluate.all_plain([*arguments, *keywords.values()]) and function.cache_parameters()["maxsize"] != 0:
+        named = {k: v.object for k, v in keywords.items()}  # type: ignore[attr-defined]
+        ask = functools.partial(function, *(a.object for a in arguments), **named)  # type: ignore[attr-defined]
+        try:
+            found = ask()
+        except Exception:
+            evaluate.raises(t, calls.name_of(function), ask, [])
+        t.guards.call(lambda: ask() is found, True)
+        return t.known(found)
+    return calls.opaque(t, function, arguments, keywords)
+
+
+# ------------------------------------------------------------------------------------------------------------- itertools
+
+
+def _recipe(function: Callable[..., Any]) -> Handler:
+    return lambda t, arguments, keywords: calls.call(t, Known(function), arguments, keywords)
+
+
+def _of_whole(function: Any) -> Handler:
+    """The arrangement is made of the abstract values themselves."""
+
+    def arrange(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+        options = {name: lowering.plain(value) for name, value in keywords.items()}
+        if function is itertools.product:
+            rows = function(*(evaluate.unpacked(t, a) for a in arguments), **options)
+        else:
+            rows = function(evaluate.unpacked(t, arguments[0]), *(lowering.plain(a) for a in arguments[1:]), **options)
+        return SequenceIterator(TupleValue(row) for row in rows)
+
+    return arrange
+
+
+# --------------------------------------------------------------------------------------------------- numbers of the run
+
+
+def _floor(t: Translator, value: Value) -> Any:
+    if not isinstance(value, Dynamic) or value.kind not in ("int", "float"):
+        return NotImplemented
+    if value.kind == "int":
+        return value
+    return t.writer.scalar("to_int", t.writer.scalar("floor_div", value, Known(1.0)))
+
+
+def _ceil(t: Translator, value: Value) -> Any:
+    if not isinstance(value, Dynamic) or value.kind not in ("int", "float"):
+        return NotImplemented
+    below = _floor(t, t.writer.scalar("neg", value))
+    return t.writer.scalar("neg", below)
+
+
+def _trunc(t: Translator, value: Value) -> Any:
+    if not isinstance(value, Dynamic) or value.kind not in ("int", "float"):
+        return NotImplemented
+    return value if value.kind == "int" else t.writer.scalar("to_int", value)
+
+
+def _round(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    value, *rest = arguments
+    digits = keywords.get("ndigits", rest[0] if rest else Known(None))
+    if not isinstance(value, Dynamic) or value.kind not in ("int", "float") or not isinstance(digits, Known):
+        return NotImplemented
+    if value.kind == "int":
+        if digits.object is None or (type(digits.object) is int and digits.object >= 0):
+            return value
+        return calls.call(t, Known(helpers.rounded_to), [value, digits], {}) if type(digits.object) is int else NotImplemented
+    return calls.call(t, Known(helpers.rounded), [value], {}) if digits.object is None else NotImplemented
+
+
+FUNCTIONS: dict[Any, Handler] = {
+    **{function: _binary(text) for function, text in _BINARY.items()},
+    **{function: _compare(text) for function, text in _COMPARE.items()},
+    **{cls: _getter(cls) for cls in GETTERS},
+    operator.getitem: _of_two(lambda t, container, index: indexing.get(t, container, index)),
+    operator.contains: _of_two(lambda t, container, item: evaluate.contains(t, item, container)),
+    operator.is_: _of_two(lambda t, a, b: evaluate.identical(t, a, b)),
+    operator.truth: _unary(lambda t, value: evaluate.to_bool(t, value)),
+    operator.not_: _unary(_negated),
+    operator.neg: _unary(lambda t, value: evaluate.unary(t, "-", operator.neg, "neg", "neg", value)),
+    operator.invert: _unary(lambda t, value: evaluate.unary(t, "~", operator.invert, "bitwise_not", None, value)),
+    functools.partial: _partial,
+    functools.update_wrapper: _update_wrapper,
+    **{function: _recipe(recipe) for function, recipe in RECIPES.items()},
+    **{function: _of_whole(function) for function in OF_WHOLE},
+    math.floor: _unary(_floor),
+    math.ceil: _unary(_ceil),
+    math.trunc: _unary(_trunc),
+    round: _round,
+}
