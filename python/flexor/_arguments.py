@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -119,18 +120,26 @@ def is_plain_tuple(kind: type, obj: Any) -> bool:
 
 
 class ById:
-    """An object as a part of a key, kept alive by it."""
+    """An object as a part of a key, which keeps it alive only where nothing can refer to it weakly."""
 
-    __slots__ = ("object",)
+    __slots__ = ("_id", "_refer")
 
     def __init__(self, obj: Any) -> None:
-        self.object = obj
+        self._id = id(obj)
+        try:
+            self._refer: Callable[[], Any] = weakref.ref(obj)
+        except TypeError:
+            self._refer = lambda: obj
 
     def __hash__(self) -> int:
-        return id(self.object)
+        return self._id
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ById) and other.object is self.object
+        found = self._refer()
+        return found is not None and isinstance(other, ById) and other._refer() is found
+
+    def __repr__(self) -> str:
+        return f"another {type(self._refer()).__name__}"
 
 
 class Abstract:

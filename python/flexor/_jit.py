@@ -30,10 +30,11 @@ from flexor._translation import Translation, serving
 from flexor.errors import AssertionFailed, FlexorError, NotSupported
 from flexor.frontend.cpython import NotTranslated
 from flexor.frontend.cpython import foreign as _foreign
+from flexor.frontend.cpython import reasons as _reasons
 from flexor.frontend.cpython.decode import Restart
 from flexor.frontend.cpython.guards import MISSING
 from flexor.frontend.cpython.state import Frame
-from flexor.frontend.cpython.translate import ASSUMPTION, Knowledge, Translator
+from flexor.frontend.cpython.translate import ASSUMPTION, UNTOUCHED, Knowledge, Translator
 from flexor.frontend.cpython.values import DictValue, Known, TupleValue
 
 _log = logging.getLogger("flexor")
@@ -60,6 +61,7 @@ class JitStats:
     fallbacks: dict[str, int] = dataclasses.field(default_factory=dict)  # reason -> calls that Python ran
     foreign_calls: list[tuple[str, int, str]] = dataclasses.field(default_factory=list)  # (file, line, what) per translation
     typed_calls: list[tuple[str, int, str]] = dataclasses.field(default_factory=list)  # the same of ops of users
+    reasons: list[str] = dataclasses.field(default_factory=list)  # why each translation was made
 
 
 class _Depth(threading.local):
@@ -88,6 +90,7 @@ class Jit(JitBase, Generic[P, R]):
         self._lock = threading.RLock()
         self._in_python = _Depth()
         self._stats = JitStats()
+        self._newest: _reasons.Described | None = None  # the arguments of the newest translation
         if isinstance(target, types.FunctionType):
             functools.update_wrapper(self, target)
             self._code: types.CodeType | None = target.__code__
@@ -180,10 +183,16 @@ class Jit(JitBase, Generic[P, R]):
             return self._python("requires_grad in grad mode", args, kwargs)
         if not translation.is_watched:
             return self._watch(key, translation, live, args, kwargs)
+        failure: BaseException | None = None
         try:
             result = translation.run(shape.leaves, live, shape.containers)
         except Exception as error:
-            return self._recover(translation, error, args, kwargs)
+            failure = error
+        if failure is not None:  # outside of the handler: what Python then does has no exception in flight
+            try:
+                return self._recover(translation, failure, args, kwargs)
+            finally:
+                del failure  # whose traceback has this frame
         if not translation.is_settled:
             self._learn(key, translation)
         self._hand_over(translation, args, kwargs)
@@ -192,41 +201,43 @@ class Jit(JitBase, Generic[P, R]):
     def _recover(self, translation: Translation, error: BaseException, args: Any, kwargs: Any) -> Any:
         """What a call gives whose run has raised."""
         try:
-            raise error
-        except AssertionFailed as error:
-            _, found, what = str(error).partition(ASSUMPTION)
-            if not found and translation.translator.defers:
-                return self._plainly(args, kwargs)  # raises behind what it writes
-            if not found or translation.has_effects:
-                raise
-            return self._python("an assumption does not hold: " + what.splitlines()[0].strip("'\" "), args, kwargs)
-        except _foreign.KindChanged as change:
-            self._knowledge[translation.key].varying |= set(translation.translator.observed)
-            self._drop(translation)
-            if translation.has_effects:  # Python cannot run the call from its beginning
-                raise NotSupported(f"{change} gave a value of another kind than on earlier calls; later calls expect any") from None
-            return self._python(f"{change} gives values of several kinds", args, kwargs)
-        except _foreign.StateChanged as change:
-            self._refuse(translation, reason := f"{change} changes what the function reads behind it")
-            raise NotSupported(f"{reason}; later calls are Python's") from None
-        except FlexorError as error:
-            if error.code == "E0117" and translation.weights is not None and (written := translation.weights.named_in(str(error))):
-                self._knowledge[translation.key].unpacked.add(id(written.tensor))  # a view that is written to, as only the run has shown
+            translator, has_acted = translation.translator, translation.has_acted()
+            if isinstance(error, AssertionFailed):
+                _, found, what = str(error).partition(ASSUMPTION)
+                if not found and translator.defers:
+                    return self._plainly(args, kwargs)  # raises behind what it writes
+                if not found or (has_acted and not what.startswith(UNTOUCHED)):
+                    raise error
+                what = what.removeprefix(UNTOUCHED)
+                return self._python("an assumption does not hold: " + what.splitlines()[0].strip("'\" "), args, kwargs)
+            if isinstance(error, _foreign.KindChanged):
+                self._knowledge[translation.key].varying |= set(translator.observed)
                 self._drop(translation)
-            # What the engine refuses, Python may do (integers of any size), or refuse in its own way.
-            if translation.has_effects or (self._fallback == "raise" and translation.translator.catches is None):
-                raise
-            result = self._plainly(args, kwargs)
-            reason = "the program refuses what Python does: " + str(error).splitlines()[0]
-            self._stats.fallbacks[reason] = self._stats.fallbacks.get(reason, 0) + 1
-            return result
-        except Exception as error:
-            # The program has no handlers. It has done nothing that Python would do twice.
-            if translation.translator.catches is None:
-                if translation.translator.defers:
+                if has_acted:  # Python cannot run the call from its beginning
+                    raise NotSupported(f"{error} gave a value of another kind than on earlier calls; later calls expect any")
+                return self._python(f"{error} gives values of several kinds", args, kwargs)
+            if isinstance(error, _foreign.StateChanged):
+                self._refuse(translation, reason := f"{error} changes what the function reads behind it")
+                raise NotSupported(f"{reason}; later calls are Python's")
+            if isinstance(error, FlexorError):
+                if error.code == "E0117" and translation.weights is not None and (written := translation.weights.named_in(str(error))):
+                    self._knowledge[translation.key].unpacked.add(id(written.tensor))  # a view that is written to, as only the run has shown
+                    self._drop(translation)
+                # What the engine refuses, Python may do (integers of any size), or refuse in its own way.
+                if has_acted or (self._fallback == "raise" and translator.catches is None):
+                    raise error
+                result = self._plainly(args, kwargs)
+                reason = "the program refuses what Python does: " + str(error).splitlines()[0]
+                self._stats.fallbacks[reason] = self._stats.fallbacks.get(reason, 0) + 1
+                return result
+            # The program has no handlers. Where they look at exceptions it has done nothing that Python would do twice.
+            if translator.catches is None or has_acted:
+                if translator.defers:
                     return self._plainly(args, kwargs)
-                raise
+                raise error
             return self._python(f"{type(error).__name__} in a part that looks at exceptions", args, kwargs)
+        finally:
+            del error  # whose traceback has this frame
 
     def _hand_over(self, translation: Translation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Lets the compiled call path serve calls of this form."""
@@ -287,10 +298,13 @@ class Jit(JitBase, Generic[P, R]):
             ready = serving(self._translations.get(key, []))  # another thread may have translated it
             refused = self._refused.get(key) if ready is None else None
             if ready is None and refused is None:
+                reason, described = self._reason(key, bound)
                 made = self._add_translation(key, bound)
                 if isinstance(made, str):
                     refused = made
                 else:
+                    self._newest = described
+                    self._stats.reasons.append(reason)
                     if self._fixed is not shape.fixed:  # an argument has become fixed: its value is in the key
                         shape = Shape.of(self._fixed, bound)
                         key = tuple(shape.key)
@@ -303,6 +317,12 @@ class Jit(JitBase, Generic[P, R]):
         if ready is None:
             return self._python(refused or "an object that changes while it is read", args, kwargs)
         return self._run(key, ready[0], shape, ready[1], args, kwargs)
+
+    def _reason(self, key: Any, bound: dict[str, Any]) -> tuple[str, _reasons.Described]:
+        """Why a call has no translation, and what its arguments are."""
+        described = {name: tuple(Shape.of(self._fixed, {name: obj}).key) for name, obj in bound.items()}
+        others = self._translations.get(key)
+        return _reasons.of_translation(described, self._newest, others[0].translator.guards if others else None), described
 
     def _compile_behind(self, key: Any, made: Translation, values: list[Any]) -> bool:
         """Lets a thread compile a translation, where that was asked for and Python has no part in its runs."""
