@@ -144,6 +144,8 @@ class Composites:
 
     def _scaled(self, x: Any, factor: Any, *operands: Any) -> Any:
         """x times a factor of the run, in the dtype that all operands have."""
+        if not (isinstance(x, Dynamic) and x.kind == "tensor"):  # two numbers
+            return self.writer.scalar("mul", x, factor)
         if "int" in self.dtype_of(self.alike(*operands)):
             self.factor(factor, x)
         else:
