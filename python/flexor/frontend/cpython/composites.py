@@ -286,11 +286,13 @@ class Composites:
 
     def logit(self, x: Any, eps: Any) -> Any:
         """log(x / (1 - x)), x being held away from 0 and 1."""
-        x, eps = self.wide(self.as_float(x)), _plain(eps)
-        if eps is not None and eps > 0.5:
-            raise NotWritten("bounds that are out of order")
-        if eps is not None and eps >= 0:
-            x = self.writer.op("clamp", x, Known(float(eps)), Known(1.0 - eps))
+        x = self.wide(self.as_float(x))
+        if isinstance(eps, Dynamic):
+            self.assume(self._compared("ge", eps, Known(0)), "a bound")
+        if isinstance(eps, Dynamic) or _plain(eps) is not None and _plain(eps) >= 0:
+            self.assume(self._compared("le", eps, Known(0.5)), "bounds in their order")
+            above = self.writer.scalar("sub", Known(1.0), eps) if isinstance(eps, Dynamic) else Known(1.0 - _plain(eps))
+            x = self.writer.op("clamp", x, eps, above)
         return self.writer.op("log", self.writer.op("div", x, self.writer.op("sub", Known(1), x)))
 
     def divide(self, x: Any, y: Any, rounding: Any) -> Any:
@@ -481,6 +483,21 @@ class Composites:
         whole = functools.reduce(lambda x, y: self.writer.op("ne", x, y), items)
         sizes = self.shape_of(whole)
         return TupleValue([self.writer.op("expand", item, shape=sizes) for item in items])
+
+    def mask_scattered(self, x: Any, mask: Any, source: Any) -> Any:
+        """torch.masked_scatter: the source's elements in order, where the mask is true."""
+        self.alike(x, source)
+        if self.dtype_of(mask) != "bool":
+            raise NotWritten("a mask of numbers")
+        x, mask = self.broadcast_all([x, mask]).items
+        op = self.writer.op
+        shown = op("reshape", mask, shape=[-1])
+        given = self.count(source)
+        self.assume(self._compared("gt", given, Known(0)), "elements to take")
+        self.assume(self._compared("le", self.item(op("reduce_sum", shown)), given), "as many elements as the mask shows")
+        places = op("clamp", op("sub", op("cumsum", shown, axis=0), Known(1)), Known(0))
+        taken = op("index_select", op("reshape", source, shape=[-1]), places, axis=0)
+        return op("where", mask, op("reshape", taken, shape=self.shape_of(x)), x)
 
     def indexed_along(self, x: Any, dim: Any, index: Any) -> Any:
         """torch.index_select, of a tensor without axes too."""

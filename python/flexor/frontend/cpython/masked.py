@@ -106,7 +106,8 @@ class Masked:
 
     def masked_norm(self, x: Any, ord: Any, dim: Any, keepdim: Any, mask: Any) -> Any:
         """masked.norm."""
-        hidden = self.hidden(x, mask, "inf" if _plain(ord) == float("-inf") else 0)
+        is_least = isinstance(ord, Known) and ord.object == float("-inf")
+        hidden = self.hidden(x, mask, "inf" if is_least else 0)
         return self.norm(hidden, ord, dim, keepdim, None)
 
     def masked_logsumexp(self, x: Any, dim: Any, keepdim: Any, mask: Any) -> Any:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from flexor.frontend.cpython.values import Known, Value, is_int
+from flexor.frontend.cpython.values import Dynamic, Known, Value, is_int
 from flexor.frontend.cpython.writer import NotWritten
 
 if TYPE_CHECKING:
@@ -158,11 +158,19 @@ class Matrices:
 
     def norm(self, x: Any, ord: Any, dim: Any, keepdim: Any, dtype: Any) -> Any:
         """The norm of vectors."""
-        ord, op = _plain(ord), self.writer.op
-        if type(ord) not in (int, float) or _plain(dtype) is not None:
+        op = self.writer.op
+        if _plain(dtype) is not None:
             raise NotWritten("a norm of another kind")
         self.wide(x)
         given = {"axes": self.some_axes(dim) if self.tensor(x).rank else None, "keepdim": keepdim}
+        if isinstance(ord, Dynamic) and ord.kind == "float":
+            for than, bound in (("gt", 0.0), ("lt", math.inf)):
+                self.assume(self._compared(than, ord, Known(bound)), "an order that is positive and finite")
+            powers = op("reduce_sum", op("pow", op("abs", x), ord), **given)
+            return op("pow", powers, self.writer.scalar("div", Known(1.0), ord))
+        ord = _plain(ord)
+        if type(ord) not in (int, float):
+            raise NotWritten("a norm of another kind")
         if ord == 2:
             return op("sqrt", op("reduce_sum", op("square", x), **given))
         if ord == 1:
@@ -209,12 +217,12 @@ class Matrices:
     def distances(self, x: Any, y: Any, p: Any) -> Any:
         """torch.cdist: the norms of the differences of all rows."""
         self.wide(x, y)
-        op, p = self.writer.op, _plain(p)
-        if min(self.tensor(x).rank, self.tensor(y).rank) < 2 or p < 0 or math.isinf(p):
+        op = self.writer.op
+        if min(self.tensor(x).rank, self.tensor(y).rank) < 2 or not isinstance(p, Dynamic) and not 0 <= _plain(p) < math.inf:
             raise NotWritten("distances of this kind")
         self.assume_equal(self.shape_of(x)[-1], self.shape_of(y)[-1], "rows of one length")
         between = op("sub", op("unsqueeze", x, axis=-2), op("unsqueeze", y, axis=-3))
-        return self.norm(between, Known(p), Known(-1), Known(False), None)
+        return self.norm(between, p, Known(-1), Known(False), None)
 
     # ---------------------------------------------------------------------------------------------------- covariances
 

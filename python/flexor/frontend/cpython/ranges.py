@@ -44,7 +44,8 @@ class Ranges:
         """torch.logspace."""
         if "float" not in str(dtype_name(dtype)) and _plain(steps) > 1:
             raise NotWritten("powers that are rounded to integers")
-        return self.to(self.writer.op("pow", Known(float(_plain(base))), self._spaced(start, end, steps, dtype)), dtype)
+        base = base if isinstance(base, Dynamic) else Known(float(_plain(base)))
+        return self.to(self.writer.op("pow", base, self._spaced(start, end, steps, dtype)), dtype)
 
     def _spaced(self, start: Any, end: Any, steps: Any, dtype: Any) -> Any:
         steps, op, name = _plain(steps), self.writer.op, dtype_name(dtype)

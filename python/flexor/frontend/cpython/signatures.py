@@ -288,6 +288,7 @@ torch.argsort Tensor.argsort: input, dim=-1, descending=False, stable=False -> a
 torch.sort Tensor.sort: input, dim=-1, descending=False, stable=False -> named('sort', sort(input, axis=dim, descending=descending))
 torch.topk Tensor.topk: input, k, dim=-1, largest=True, !sorted=True -> named('topk', topk(input, k=k, axis=dim, largest=largest))
 torch.nonzero Tensor.nonzero: input, as_tuple=False -> found(input, as_tuple)
+torch.masked_scatter Tensor.masked_scatter: input, mask, source -> mask_scattered(input, mask, source)
 torch.masked_select Tensor.masked_select: input, mask -> selected(input, mask)
 masked.sum: input, dim=None, *, keepdim=False, !dtype=None, mask=None -> masked_total(input, dim, keepdim, mask, 'sum')
 masked.prod: input, dim=None, *, keepdim=False, !dtype=None, mask=None -> masked_total(input, dim, keepdim, mask, 'prod')
