@@ -484,6 +484,17 @@ class Composites:
         sizes = self.shape_of(whole)
         return TupleValue([self.writer.op("expand", item, shape=sizes) for item in items])
 
+    def centred(self, x: Any, dim: Any, back: bool) -> Any:
+        """torch.fft.fftshift: axes turned by half their sizes, and back."""
+        axes = self.some_axes(dim)
+        axes = list(range(self.tensor(x).rank)) if axes is None else axes
+        shifts = []
+        for axis in axes:
+            size = self.size(x, Known(axis))
+            size = self.sum_of_sizes(size, Known(1)) if back else size
+            shifts.append(Known(size.object // 2) if isinstance(size, Known) else self.writer.scalar("floor_div", size, Known(2)))
+        return self.writer.op("roll", x, shifts=shifts, axes=axes) if axes else self.writer.op("clone", x)
+
     def mask_scattered(self, x: Any, mask: Any, source: Any) -> Any:
         """torch.masked_scatter: the source's elements in order, where the mask is true."""
         self.alike(x, source)

@@ -731,7 +731,7 @@ def functions() -> dict[int, tuple[str, Any]]:
     places: dict[str, tuple[str, Any]] = {"np": ("numpy", numpy)}
     if torch is not None:
         places |= {"torch": ("torch", torch), "F": ("torch", torch.nn.functional)}
-        places |= {name: ("torch", getattr(torch, name)) for name in ("linalg", "special", "masked")}
+        places |= {name: ("torch", getattr(torch, name)) for name in ("linalg", "special", "fft", "masked")}
     for framework in ("torch", "numpy"):
         for name in rows(framework):
             place, _, last = name.partition(".")

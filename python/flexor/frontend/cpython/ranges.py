@@ -82,6 +82,8 @@ class Ranges:
         n, axis, op = _plain(n), _plain(dim), self.writer.op
         if type(n) is not int or n < 0 or _plain(self.rank(x)) < 1:
             raise NotWritten("a difference of this order, or of a number")
+        if n == 0:  # as it is, whatever stands around it
+            return op("clone", x)
         parts = [part for part in (prepend, x, append) if self.is_tensor(part)]
         if any(_plain(part) is not None for part in (prepend, append) if not self.is_tensor(part)):
             raise NotWritten("a part that is no tensor")
@@ -90,8 +92,6 @@ class Ranges:
                 raise NotWritten("parts of several ranks")
             self.alike(*parts)
             x = op("concat", *parts, axis=axis)
-        if n == 0:
-            return op("clone", x)
         kind = "ne" if self.dtype_of(x) == "bool" else "sub"
         for _ in range(n):
             x = op(kind, *self._neighbours(x, axis))

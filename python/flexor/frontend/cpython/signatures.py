@@ -3,9 +3,8 @@
 A row is `names: parameters -> expression`. In the expression a call names an op of the registry (operands by place, attributes
 by name) or a method of `lowering.Lowering`; anything else is a parameter or a literal. A parameter after `!` must have its default:
 another value leaves the call to the framework, as does an argument that no parameter takes.
-`F` is torch.nn.functional, `Tensor` torch.Tensor, `linalg`, `special` and `masked` those modules of torch, `np` numpy, `ndarray`
-numpy.ndarray. Ops of the registry that take operands
-alone need no row: their own names elsewhere and, for writes, `Tensor.<op>` give it.
+`F` is torch.nn.functional, `Tensor` torch.Tensor, `linalg`, `special`, `fft` and `masked` those modules of torch, `np` numpy, `ndarray`
+numpy.ndarray. Ops of the registry that take operands alone need no row: their own names elsewhere and, for writes, `Tensor.<op>` give it.
 """
 
 from __future__ import annotations
@@ -188,6 +187,8 @@ torch.dsplit Tensor.dsplit: input, sections -> even_parts(input, sections, 2)
 torch.stack: tensors, dim=0 -> list_joined(tensors, 'stack', dim)
 torch.flip Tensor.flip: input, *dims -> flip(input, axes=sizes(dims))
 torch.roll Tensor.roll: input, shifts, dims -> roll(input, shifts=some_axes(shifts), axes=some_axes(dims))
+fft.fftshift: input, dim=None -> centred(input, dim, False)
+fft.ifftshift: input, dim=None -> centred(input, dim, True)
 torch.fliplr Tensor.fliplr: input -> flip(input, axes=axes(1))
 torch.flipud Tensor.flipud: input -> flip(input, axes=axes(0))
 torch.tile: input, dims -> tiled(input, dims)
