@@ -94,7 +94,11 @@ void bind_session(nb::module_& m) {
                      try {
                          (*callable)(to_json_line(e));
                      } catch (nb::python_error& error) {
-                         error.discard_as_unraisable("flexor event sink");
+                         // A signal that came while the sink ran is meant for the run, which looks for signals again.
+                         if (error.matches(PyExc_KeyboardInterrupt))
+                             PyErr_SetInterrupt();
+                         else
+                             error.discard_as_unraisable("flexor event sink");
                      }
                      PyErr_Restore(type, value, trace);
                  });
