@@ -107,16 +107,18 @@ struct Launch {
 // A step on lists of the run. A list is a value: appending leaves the list that is appended to as it was.
 struct ListStep {
     enum class Kind : std::uint8_t {
-        kBuild,   // lists[result] = the elements, of dtype `dtype` and rank `rank`
-        kAppend,  // lists[result] = lists[list] with elements[0] at its end
-        kGet,     // buffer `buffer` = the first element of tensor number `at` of lists[list]
-        kSize,    // frame[slot] = size of tensor `at` along `axis`; 0 where there is none
-        kStride,  // likewise
-        kTotal,   // frame[slot] = the sum of the sizes along `axis`
-        kAlike,   // frame[slot] = 1 if all tensors have the same sizes but for `axis`, else 0
-        kJoin,    // `joined` = the tensors one after the other along `axis`, or along a new one
+        kArgument,  // lists[result] = Signature::values[argument], which is a list of the run
+        kBuild,     // lists[result] = the elements, of dtype `dtype` and rank `rank`
+        kAppend,    // lists[result] = lists[list] with elements[0] at its end
+        kGet,       // buffer `buffer` = the first element of tensor number `at` of lists[list]
+        kSize,      // frame[slot] = size of tensor `at` along `axis`; 0 where there is none
+        kStride,    // likewise
+        kTotal,     // frame[slot] = the sum of the sizes along `axis`
+        kAlike,     // frame[slot] = 1 if all tensors have the same sizes but for `axis`, else 0
+        kJoin,      // `joined` = the tensors one after the other along `axis`, or along a new one
     } kind;
     ListSlot list = 0, result = 0;
+    std::uint32_t argument = 0;
     DType dtype = DType::kF32;
     std::uint32_t rank = 0;
     std::vector<TensorRef> elements;
@@ -152,7 +154,7 @@ struct Step {
     DType dtype = DType::kF32;  // reads
     bool output = false;        // kAllocate: memory leaves the region as a result
     bool unless_grown = false;  // kLaunch: left out if the last kGrow has kept the bytes
-    bool once = false;          // kCheck: what it compares is the same at every pass of its block
+    bool once = false;          // kCheck, kLaunch, kAllocate: the same at every pass of its block; done at the first
 };
 
 // A value handed back to the VM.

@@ -91,6 +91,8 @@ std::string list_step_text(const ListStep& step) {
     const std::string axis = " axis " + std::to_string(step.axis);
     const std::string elements = support::join(step.elements, ", ", tensor_text);
     switch (step.kind) {
+        case Kind::kArgument:
+            return "list     " + list_text(step.result) + " = live value " + std::to_string(step.argument);
         case Kind::kBuild: return "list     " + list_text(step.result) + " = [" + elements + "]";
         case Kind::kAppend: return "list     " + list_text(step.result) + " = " + list + " + [" + elements + "]";
         case Kind::kGet: return "element  " + buffer_text(step.buffer) + " = " + at;
@@ -116,11 +118,12 @@ std::string step_text(const Executable& executable, const Step& step) {
             if (launch.fault != 0) out += " may fault";
             if (launch.pack != 0) out += " packs once";
             if (step.unless_grown) out += " unless grown";
+            if (step.once) out += " once";
             return out;
         }
         case Step::Kind::kAllocate:
             return (step.output ? "output   " : "allocate ") + buffer_text(step.buffer) + " " + slot_text(step.bytes) +
-                   " bytes";
+                   " bytes" + (step.once ? " once" : "");
         case Step::Kind::kGrow:
             return "grow     " + buffer_text(step.buffer) + " " + slot_text(step.bytes) + " bytes from " +
                    buffer_text(step.from) + " of " + slot_text(step.kept) + " if " + slot_text(step.slot) + " is 1";

@@ -9,7 +9,8 @@ std::uint32_t frame_size(const LiveSignature& value) {
         case LiveKind::kTensor: return 2u * value.rank;
         case LiveKind::kInt:
         case LiveKind::kBool:
-        case LiveKind::kFloat: return 1;
+        case LiveKind::kFloat:
+        case LiveKind::kRunList: return 1;
         case LiveKind::kList: {
             std::uint32_t total = 0;
             for (const LiveSignature& element : value.elements) total += frame_size(element);
@@ -47,9 +48,11 @@ std::string to_string(const LiveSignature& value) {
                    support::join(value.elements, ", ",
                                  [](const LiveSignature& element) { return to_string(element); }) +
                    "]";
+        case LiveKind::kRunList:
         case LiveKind::kTensor: break;
     }
-    std::string out(dtype_name(value.dtype));
+    std::string out = value.kind == LiveKind::kRunList ? "list of " : "";
+    out += dtype_name(value.dtype);
     out += " r" + std::to_string(value.rank);
     out += value.device.kind == DeviceKind::kCpu ? " cpu" : " cuda:" + std::to_string(value.device.index);
     out += " " + types::to_string(value.layout);

@@ -5,6 +5,7 @@
 //   tensor      sizes[rank], strides[rank]
 //   int, bool   the value        float  the bits of the double (not part of the exact key)
 //   list        the frame of its elements, in order
+//   run list    its length
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,12 +26,13 @@ enum class LiveKind : std::uint8_t {
     kList,
     kFunction,
     kForeign,
-    kDynamic
+    kDynamic,
+    kRunList,  // tensors of one dtype and rank, whatever their number and sizes
 };
 
 struct LiveSignature {
     LiveKind kind = LiveKind::kUnset;
-    // kTensor
+    // kTensor; kRunList: dtype and rank of the tensors, contiguous if all of them are, else general
     DType dtype = DType::kF32;
     std::uint8_t rank = 0;
     Device device;

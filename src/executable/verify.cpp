@@ -121,10 +121,18 @@ private:
     // Elements live as long as their list: none is in the arena of the block.
     Expected<void> list_step(const ListStep& step, Defined& state, const std::vector<bool>& arena) const {
         using Kind = ListStep::Kind;
-        if (step.kind != Kind::kBuild) FLEXOR_TRY(read_list(step.list, state));
+        if (step.kind != Kind::kBuild && step.kind != Kind::kArgument) FLEXOR_TRY(read_list(step.list, state));
         const bool at = step.kind == Kind::kGet || step.kind == Kind::kSize || step.kind == Kind::kStride;
         if (at) FLEXOR_TRY(read_slot(step.at, state));
         switch (step.kind) {
+            case Kind::kArgument: {
+                const std::vector<LiveSignature>& values = executable_.signature.values;
+                if (step.argument >= values.size() || values[step.argument].kind != LiveKind::kRunList)
+                    return bad("a step names no list among the live values");
+                if (step.result >= state.lists.size()) return bad("a step makes no list");
+                state.lists[step.result] = true;
+                return {};
+            }
             case Kind::kBuild:
             case Kind::kAppend:
                 if (step.kind == Kind::kAppend && step.elements.size() != 1)

@@ -1,6 +1,7 @@
 #include "lower/loops.h"
 
 #include <algorithm>
+#include <set>
 
 #include "specialised/alias.h"
 #include "specialised/visit.h"
@@ -35,15 +36,78 @@ Loops::Loops(const Program& program) : program_(program) {
             }
         }
     }
+    find_invariants();
 }
 
-bool Loops::leave_unchanged(Reg root) const {
-    if (repeated_[home_[root]]) return false;
+bool Loops::is_written(Reg root) const {
     const auto writes = [&](const Inst& inst) {
         return inst.kind == InstKind::kOp && inst.op->effects.value != ops::Effects::kPure && !inst.operands.empty() &&
                specialised::may_overlap(program_, root, program_.registers[inst.operands[0]].root);
     };
-    return std::ranges::none_of(program_.blocks, [&](const Block& b) { return std::ranges::any_of(b.insts, writes); });
+    return std::ranges::any_of(program_.blocks, [&](const Block& b) { return std::ranges::any_of(b.insts, writes); });
+}
+
+bool Loops::leave_unchanged(Reg root) const { return !repeated_[home_[root]] && !is_written(root); }
+
+void Loops::find_invariants() {
+    std::set<types::SymbolId> entry;
+    for (const auto& s : program_.entry_symbols) entry.insert(s.symbol);
+    const auto of_entry = [&](const types::Dim& d) {
+        std::vector<types::SymbolId> symbols;
+        d.collect_symbols(symbols);
+        return std::ranges::all_of(symbols, [&](types::SymbolId s) { return entry.count(s) != 0; });
+    };
+    const auto has_entry_type = [&](Reg r) {
+        const types::TensorType& t = program_.registers[r].type.type;
+        return std::ranges::all_of(t.sizes, of_entry) && std::ranges::all_of(t.strides, of_entry) && of_entry(t.offset);
+    };
+    const auto has_entry_attrs = [&](const Inst& inst) {
+        return std::ranges::all_of(inst.attrs.items(), [&](const auto& item) {
+            if (const auto* d = std::get_if<types::Dim>(&item.second)) return of_entry(*d);
+            const auto* list = std::get_if<types::DimList>(&item.second);
+            return list == nullptr || std::ranges::all_of(*list, of_entry);
+        });
+    };
+    // What others hold on to.
+    std::vector<bool> kept(program_.registers.size(), false);
+    const auto keep = [&](Reg r) {
+        if (r != kNoReg) kept[program_.registers[r].root] = true;
+    };
+    for (const Block& b : program_.blocks) {
+        specialised::for_each_terminator_reg(program_, b, keep);
+        for (const Inst& inst : b.insts) {
+            if (specialised::is_list_inst(inst.kind)) std::ranges::for_each(inst.operands, keep);
+        }
+    }
+    std::vector<bool> same(program_.registers.size(), false);  // invariant values, by register
+    invariant_.resize(program_.blocks.size());
+    for (std::size_t b = 0; b < program_.blocks.size(); ++b) {
+        const std::vector<Inst>& insts = program_.blocks[b].insts;
+        invariant_[b].assign(insts.size(), false);
+        if (!repeated_[b]) continue;
+        for (std::size_t at = 0; at < insts.size(); ++at) {
+            const Inst& inst = insts[at];
+            if (inst.kind == InstKind::kConst || inst.kind == InstKind::kDimScalar) {
+                same[inst.results[0]] = of_entry(inst.dim);
+                continue;
+            }
+            if (inst.kind != InstKind::kOp || inst.op->effects.value != ops::Effects::kPure || inst.results.empty() ||
+                specialised::may_raise(program_, inst) || !has_entry_attrs(inst))
+                continue;
+            const bool given = std::ranges::all_of(inst.operands, [&](Reg r) {
+                if (r == kNoReg || same[r]) return true;
+                if (program_.registers[r].type.strength == types::Strength::kScalar) return !repeated_[home_[r]];
+                return has_entry_type(r) && leave_unchanged(program_.registers[r].root);
+            });
+            const bool own = std::ranges::all_of(inst.results, [&](Reg r) {
+                const Reg root = program_.registers[r].root;
+                return has_entry_type(r) && (root != r || (!kept[root] && !is_written(root)));
+            });
+            if (!given || !own) continue;
+            invariant_[b][at] = true;
+            for (Reg r : inst.results) same[r] = true;
+        }
+    }
 }
 
 // No way from behind the instruction reads the memory before it is set anew.

@@ -58,6 +58,7 @@ private:
     void place_buffers();
     void lower_terminator(const specialised::Block& block);
     void part_invariants(executable::Block& block);
+    bool is_once(const Unit& unit) const;
 
     FrameProgram& frame();  // where sizes needed from here on are computed
     Slot value(const Dim& d) { return slots_.value(program_.env.simplify(d), frame()); }
@@ -324,10 +325,15 @@ void Lowerer::lower_list(const Inst& inst) {
     };
     ListStep list;
     const bool makes = inst.kind == InstKind::kListOf || inst.kind == InstKind::kListAppend;
-    const std::size_t first = inst.kind == InstKind::kListOf ? 0 : 1;
+    const std::size_t first = inst.operands.empty() || inst.kind == InstKind::kListOf ? 0 : 1;
     if (first == 1) list.list = list_slot(inst.operands[0]);
     list.axis = inst.index;
     switch (inst.kind) {
+        case InstKind::kArgument:
+            list.kind = Kind::kArgument;
+            list.result = list_slot(inst.results[0]);
+            list.argument = inst.index;
+            break;
         case InstKind::kListOf: list.kind = Kind::kBuild; break;
         case InstKind::kListAppend: list.kind = Kind::kAppend; break;
         case InstKind::kListGet:
@@ -459,6 +465,14 @@ void Lowerer::place_buffers() {
         // Read at the very end of the block.
         const Reg reg = source().terminator.condition.reg;
         if (program_.registers[reg].type.strength != types::Strength::kScalar) use(reg, units_.order.size());
+    }
+
+    // What is made at the first pass is there at the next.
+    for (std::size_t u : units_.order) {
+        if (!is_once(units_.units[u])) continue;
+        for (const Member& m : units_.units[u].members) {
+            for (Reg r : source().insts[m.inst].results) leave(r, false);
+        }
     }
 
     allocate_before_.clear();
@@ -599,7 +613,7 @@ Expected<void> Lowerer::lower_unit(const Unit& unit, std::size_t position) {
             FLEXOR_TRY(launch(builder, first));
             const loopir::Contraction& c = *builder.kernel.contraction;
             const bool one_matrix = std::ranges::all_of(c.b.batch_strides, [](const IntRef& s) { return s.is(0); });
-            if (!*packed && loops_.contain(block_) && one_matrix && is_floating(c.b_dtype) &&
+            if (!*packed && loops_.contain(block_) && !is_once(unit) && one_matrix && is_floating(c.b_dtype) &&
                 loops_.leave_unchanged(program_.registers[first.operands[1]].root))
                 exe_.launches.back().pack = ++exe_.packs;
             if (*packed) {
@@ -765,6 +779,16 @@ void Lowerer::lower_terminator(const specialised::Block& from) {
     block().terminator = std::move(out);
 }
 
+// Whether the kernel of a unit gives the same at every pass of its loop.
+bool Lowerer::is_once(const Unit& unit) const {
+    const auto same = [&](const Unit& u) {
+        return std::ranges::all_of(u.members, [&](const Member& m) { return loops_.is_invariant(block_, m.inst); });
+    };
+    const bool makes = unit.kind == UnitKind::kRow || unit.kind == UnitKind::kContraction ||
+                       unit.kind == UnitKind::kAttention || unit.kind == UnitKind::kConcat;
+    return makes && same(unit) && (!unit.prologue || same(units_.units[*unit.prologue]));
+}
+
 // What a block of a loop computes and checks over the call frame alone is the same at every pass.
 void Lowerer::part_invariants(executable::Block& block) {
     std::vector<bool> same(slots_.count(), false);
@@ -790,19 +814,25 @@ Expected<void> Lowerer::lower_block(std::size_t index) {
     late_frame_.reset();
     slots_.open_scope();
     block().loop_head = source().loop_head;
-    Grouper grouper(program_, index, options_.fuse);
+    Grouper grouper(program_, index, loops_, options_.fuse);
     auto units = grouper.run();
     if (!units) return std::move(units).error();
     units_ = std::move(*units);
     grouper_ = &grouper;
+    for (const Inst& inst : source().insts) {
+        if (inst.kind == InstKind::kArgument && program_.registers[inst.results[0]].list) lower_list(inst);
+    }
     place_buffers();
     for (std::size_t at = 0; at < units_.order.size(); ++at) {
         const Unit& unit = units_.units[units_.order[at]];
         const std::size_t before = exe_.launches.size();
+        const std::size_t first_step = block().steps.size();
         if (auto lowered = lower_unit(unit, at); !lowered) {
             *refused_ = sites_of(unit);
             return std::move(lowered).error();
         }
+        for (std::size_t i = first_step; is_once(unit) && i < block().steps.size(); ++i)
+            block().steps[i].once |= block().steps[i].kind != Step::Kind::kFrame;
         for (std::size_t i = before; i < exe_.launches.size(); ++i) {
             std::vector<types::OpSite>& sites = exe_.kernels[exe_.launches[i].kernel].sites;
             for (const types::OpSite& site : sites_of(unit)) sites.push_back(site);
@@ -833,8 +863,8 @@ Expected<Executable> Lowerer::run() {
     for (const auto& s : program_.entry_symbols) slots_.bind_symbol(s.symbol, s.slot);
     // Every argument and weight has its buffer, used or not: an exit may hand it back.
     for (const Inst& inst : program_.blocks[0].insts) {
-        const bool tensor =
-            !inst.results.empty() && program_.registers[inst.results[0]].type.strength != types::Strength::kScalar;
+        const bool tensor = !inst.results.empty() && !program_.registers[inst.results[0]].list &&
+                            program_.registers[inst.results[0]].type.strength != types::Strength::kScalar;
         if (inst.kind == InstKind::kArgument && tensor) buffer_slot(inst.results[0]);
     }
     lower_guards();

@@ -40,8 +40,8 @@ std::vector<bool> reduced_axes(const Program& program, const Inst& inst) {
     return reduced;
 }
 
-Grouper::Grouper(Program& program, std::size_t block, bool fuse)
-    : program_(program), block_(program.blocks[block]), fuse_(fuse) {
+Grouper::Grouper(Program& program, std::size_t block, const Loops& loops, bool fuse)
+    : program_(program), block_(program.blocks[block]), index_(block), loops_(loops), fuse_(fuse) {
     out_.unit_of.resize(program.registers.size());
     out_.member_of.resize(program.registers.size());
     out_.stored.assign(program.registers.size(), false);
@@ -280,6 +280,10 @@ bool Grouper::join(std::size_t index, std::size_t at) {
     if (unit.kind != UnitKind::kRow && unit.kind != UnitKind::kContraction) return false;
     const bool map = std::holds_alternative<ops::MapLower>(inst.op->lower.value);
     if (unit.kind == UnitKind::kContraction && !map) return false;
+    // A product that no pass changes stays alone, so that it is computed once.
+    if (unit.kind == UnitKind::kContraction && loops_.is_invariant(index_, unit.members[0].inst) &&
+        !loops_.is_invariant(index_, at))
+        return false;
     const std::vector<Dim>& shape = walked_shape(program_, inst);
     auto form = form_of(unit, shape);
     if (!form) return false;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "lower/loops.h"
 #include "lower/lower.h"
 
 namespace flexor::lower {
@@ -52,7 +53,7 @@ struct BlockUnits {
 class Grouper {
 public:
     // Replaces an operand by the value that a write has left there, where the two share a kernel.
-    Grouper(Program& program, std::size_t block, bool fuse);
+    Grouper(Program& program, std::size_t block, const Loops& loops, bool fuse);
     Expected<BlockUnits> run();
 
     // Space dim of each axis of `reg` when read by a member of `form` whose result has sizes `result`: -1 for a
@@ -89,6 +90,8 @@ private:
 
     const Program& program_;
     specialised::Block& block_;
+    std::size_t index_;  // of the block
+    const Loops& loops_;
     bool fuse_;
     BlockUnits out_;
     int epoch_ = 0;

@@ -182,6 +182,20 @@ LiveValue Specializer::entry_value(const LiveSignature& signature, const bytecod
                     entry_value(signature.elements[i], nullptr, name + "[" + std::to_string(i) + "]", slot, ordinal));
             }
             break;
+        case LiveKind::kRunList: {
+            const ElementType type{signature.dtype, signature.rank,
+                                   signature.layout.kind == types::LayoutKind::kContiguous};
+            value.kind = LiveValue::Kind::kRunList;
+            value.reg = list_register(type);
+            value.integer = slot_symbol(name + ".length", slot++, {0, kDimInfinity});
+            program_.registers[value.reg].name = name;
+            Inst inst;
+            inst.kind = InstKind::kArgument;
+            inst.index = live_index_;
+            inst.results = {value.reg};
+            prologue_.push_back(inst);
+            break;
+        }
         case LiveKind::kTensor: {
             ops::ArgType type;
             type.type.dtype = signature.dtype;

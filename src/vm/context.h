@@ -18,6 +18,7 @@ namespace flexor::vm {
 // Facts about a function that every call needs.
 struct FunctionFacts {
     bool writes = false;                   // it, or what it calls, writes to tensors
+    bool grows_lists = false;              // it has a loop, and appends to lists
     std::vector<types::SymbolId> symbols;  // of the module, that attributes name
     std::vector<std::uint32_t> numbers;    // number_parameters()
 };

@@ -61,6 +61,10 @@ std::vector<FunctionFacts> find_facts(const bytecode::Module& module) {
     std::vector<FunctionFacts> facts(module.functions.size());
     for (std::size_t i = 0; i < facts.size(); ++i) {
         facts[i].numbers = number_parameters(module.functions[i]);
+        const auto has = [&](Opcode op) {
+            return std::ranges::any_of(module.functions[i].code, [&](const auto& inst) { return inst.op == op; });
+        };
+        facts[i].grows_lists = has(Opcode::kLoopHead) && has(Opcode::kListAppend);
         for (const bytecode::CallSite& site : module.functions[i].sites) {
             if (site.definition != nullptr && site.definition->effects.value == ops::Effects::kWritesFirst)
                 facts[i].writes = true;

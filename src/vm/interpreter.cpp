@@ -152,7 +152,8 @@ Expected<Interpreter::Flow> Interpreter::try_region(std::vector<Value>& results)
     {
         ScratchLease scratch(run_.context);
         const auto& facts = run_.thread_module->state->facts[static_cast<std::size_t>(function_index_)];
-        LiveValues live{locals_, stack_, static_cast<std::uint32_t>(function_.locals.size()), {}, facts.writes};
+        LiveValues live{locals_, stack_,       static_cast<std::uint32_t>(function_.locals.size()),
+                        {},      facts.writes, entry_pc != 0 && facts.grows_lists};
         if (!facts.symbols.empty() && entry_pc != 0) {
             FLEXOR_ASSIGN(const SymbolValues* values, symbols());
             // A region knows all of them or none: the interpreter refuses those that no argument binds.

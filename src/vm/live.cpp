@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <vector>
 
 #include "support/hash.h"
@@ -40,6 +41,30 @@ std::uint64_t tensor_word(const Tensor& tensor, LayoutClass layout) {
            static_cast<std::uint64_t>(tensor.rank()) << 16 | static_cast<std::uint64_t>(tensor.device().kind) << 24 |
            static_cast<std::uint64_t>(static_cast<std::uint8_t>(tensor.device().index)) << 32 |
            static_cast<std::uint64_t>(layout.kind) << 56;
+}
+
+// ---------------------------------------------------------------- lists of the run
+
+// Dtype, rank and layout of the tensors of a list, where they have them in common; a list of nothing has none.
+std::optional<LiveSignature> run_list(const Value& value) {
+    if (!value.is_list() || value.elements().empty() || !value.elements()[0].is_tensor()) return std::nullopt;
+    LiveSignature out;
+    out.kind = LiveKind::kRunList;
+    out.layout.kind = LayoutKind::kContiguous;
+    const Tensor& first = value.elements()[0].tensor();
+    for (const Value& element : value.elements()) {
+        if (!element.is_tensor() || !element.tensor().defined()) return std::nullopt;
+        const Tensor& tensor = element.tensor();
+        if (tensor.dtype() != first.dtype() || tensor.rank() != first.rank() ||
+            tensor.device().kind != DeviceKind::kCpu)
+            return std::nullopt;
+        std::int64_t geometry[2 * kMaxRank];
+        if (write_geometry(tensor, geometry).kind != LayoutKind::kContiguous) out.layout.kind = LayoutKind::kGeneral;
+    }
+    out.dtype = first.dtype();
+    out.rank = static_cast<std::uint8_t>(first.rank());
+    out.device = first.device();
+    return out;
 }
 
 // ---------------------------------------------------------------- alias groups
@@ -130,6 +155,17 @@ class KeyWriter {
 public:
     explicit KeyWriter(LiveKey& key) : key_(key) {}
 
+    // A live value of the safe point; `grows`: it may be a list of the run.
+    bool live_value(const Value& value, bool grows) {
+        const std::optional<LiveSignature> list = grows ? run_list(value) : std::nullopt;
+        if (!list) return this->value(value);
+        key_.signature.push(static_cast<std::uint64_t>(LiveKind::kRunList) |
+                            static_cast<std::uint64_t>(list->dtype) << 8 | std::uint64_t{list->rank} << 16 |
+                            static_cast<std::uint64_t>(list->layout.kind) << 56);
+        key_.frame.push(static_cast<std::int64_t>(value.elements().size()));
+        return true;
+    }
+
     bool value(const Value& value) {
         switch (value.kind()) {
             case ValueKind::kTensor: {
@@ -206,10 +242,10 @@ bool build_key(const LiveValues& live, LiveKey& key) {
     key.signature.push(locals | std::uint64_t{live.stack.size()} << 32);
     KeyWriter writer(key);
     for (const Value& value : live.locals.first(locals)) {
-        if (!writer.value(value)) return false;
+        if (!writer.live_value(value, live.grows_lists)) return false;
     }
     for (const Value& value : live.stack) {
-        if (!writer.value(value)) return false;
+        if (!writer.live_value(value, live.grows_lists)) return false;
     }
     for (const std::int64_t symbol : live.symbols) writer.value(Value(symbol));
     if (needs_memory_facts(live, key.tensors.span())) {
@@ -295,9 +331,13 @@ executable::Signature make_signature(const LiveValues& live) {
     executable::Signature signature;
     signature.local_count = live.local_count;
     std::vector<const Tensor*> tensors;
-    for (const Value& value : live.locals) signature.values.push_back(signature_of(value, tensors));
+    const auto add = [&](const Value& value) {
+        const std::optional<LiveSignature> list = live.grows_lists ? run_list(value) : std::nullopt;
+        signature.values.push_back(list ? *list : signature_of(value, tensors));
+    };
+    for (const Value& value : live.locals) add(value);
     signature.values.resize(live.local_count);
-    for (const Value& value : live.stack) signature.values.push_back(signature_of(value, tensors));
+    for (const Value& value : live.stack) add(value);
     LiveSignature integer;
     integer.kind = LiveKind::kInt;
     signature.values.resize(signature.values.size() + live.symbols.size(), integer);

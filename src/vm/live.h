@@ -77,6 +77,8 @@ struct LiveValues {
     // Values of the module's symbols at a safe point inside a function whose attributes name them; else empty.
     std::span<const std::int64_t> symbols = {};
     bool writes = false;  // the function writes to memory: alias groups matter, and what it must not write
+    // Lists may have grown in a loop: those of tensors of one dtype and rank are lists of the run.
+    bool grows_lists = false;
 };
 
 // False if a tensor is undefined (user error; not keyed).

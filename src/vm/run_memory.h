@@ -12,6 +12,7 @@ namespace flexor::vm {
 struct Owned {
     runtime::Block block;  // pool memory, until it becomes part of a tensor
     Tensor tensor;         // memory that leaves, or has left, as a tensor
+    bool callers = false;  // it was the caller's before the run
     std::int32_t references = 0;
     std::int32_t next_free = -1;
 };
@@ -57,6 +58,7 @@ private:
         if (owned.block.data != nullptr) cache_.release(owned.block);
         owned.block = {};
         owned.tensor = Tensor();
+        owned.callers = false;
     }
 
     std::int32_t fresh() {

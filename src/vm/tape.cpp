@@ -248,6 +248,7 @@ private:
         const std::size_t count = block.steps.size();
         for (std::size_t i = 0; i < count; ++i) {
             const Step& step = block.steps[i];
+            if (again && step.once) continue;
             switch (step.kind) {
                 case Step::Kind::kLaunch:
                     if (step.unless_grown && grown_) break;
@@ -264,7 +265,6 @@ private:
                     if (!executable::run_frame(e_.frames[step.index], frame_, true)) return overflow();
                     break;
                 case Step::Kind::kCheck: {
-                    if (again && step.once) break;
                     const executable::Check& check = e_.checks[step.index];
                     if (executable::check_holds(check, frame_)) break;
                     return fail(e_.failures[check.diagnostic],
@@ -341,7 +341,9 @@ private:
         const loopir::Kernel& kernel = e_.kernels[launch.kernel].ir;
         for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
             const std::int32_t owner = owners_[launch.buffers[i]];
-            if (!kernel.buffers[i].written || owner > source_owner(0)) continue;
+            if (!kernel.buffers[i].written) continue;
+            if (owner >= 0 && memory_.at(owner).callers) memory_.at(owner).tensor.note_write();
+            if (owner > source_owner(0)) continue;
             const BufferSource& source = e_.sources[source_slot(owner)];
             if (source.kind == BufferSource::Kind::kArgument) scratch_.key.tensors[source.index]->note_write();
         }
@@ -448,9 +450,9 @@ private:
             case OutValue::Kind::kFunction: return Value::function(value.text);
             case OutValue::Kind::kArgument: return Value(*scratch_.key.tensors[value.argument]);
             case OutValue::Kind::kOpaque:
-                return value.argument < live_.local_count
-                           ? (value.argument < live_.locals.size() ? live_.locals[value.argument] : Value::unset())
-                           : live_.stack[value.argument - live_.local_count];
+                return value.argument < live_.local_count && value.argument >= live_.locals.size()
+                           ? Value::unset()
+                           : live_value(value.argument);
             case OutValue::Kind::kList: {
                 ValueList elements;
                 elements.reserve(value.elements.size());
@@ -515,6 +517,7 @@ private:
     bool list(const executable::ListStep& step) {
         using Kind = executable::ListStep::Kind;
         switch (step.kind) {
+            case Kind::kArgument: list_argument(step); return true;
             case Kind::kBuild:
                 lists_->build(step.result, step.dtype, step.rank);
                 for (const TensorRef& element : step.elements) append(step.result, step.result, element);
@@ -540,6 +543,25 @@ private:
             }
         }
         return true;
+    }
+
+    const Value& live_value(std::uint32_t index) const {
+        return index < live_.local_count ? live_.locals[index] : live_.stack[index - live_.local_count];
+    }
+
+    void list_argument(const executable::ListStep& step) {
+        const executable::LiveSignature& type = e_.signature.values[step.argument];
+        lists_->build(step.result, type.dtype, type.rank);
+        for (const Value& element : live_value(step.argument).elements()) {
+            const Tensor& tensor = element.tensor();
+            const std::int32_t owner = memory_.add(tensor);
+            memory_.at(owner).callers = true;
+            std::int64_t geometry[2 * kMaxRank];
+            std::ranges::copy(tensor.sizes(), geometry);
+            std::ranges::copy(tensor.strides(), geometry + type.rank);
+            lists_->append(step.result, step.result, {const_cast<void*>(tensor.data()), owner},
+                           {geometry, 2 * std::size_t{type.rank}});
+        }
     }
 
     void append(executable::ListSlot list, executable::ListSlot result, const TensorRef& element) {

@@ -73,6 +73,34 @@ def test_lists_that_grow_on_one_of_two_ways():
     check(with_branches, [(torch.tensor(row), 9) for row in ([0.5, 0.6], [-1.0, 0.2], [0.5, 0.4])] + [(torch.ones(2), 0)])
 
 
+SEEN = []
+
+
+@flexor.disable
+def see(x):
+    SEEN.append(x[0].item())
+
+
+def with_a_call_of_python(x, steps):
+    out = [x]
+    for k in range(steps):
+        x = x * 0.9 - 0.5 * out[k // 2]
+        out.append(x)
+        see(x)
+    return torch.stack(out), out[-1]
+
+
+def test_a_list_that_a_call_of_python_sees_is_compiled_once_for_all_lengths():
+    jitted = flexor.jit(with_a_call_of_python, fallback="raise")
+    flexor.default_session().clear_cache()
+    flexor.default_session().reset_stats()
+    for steps in (3, 40, 0, 17):
+        del SEEN[:]
+        torch.testing.assert_close(jitted(torch.ones(3), steps), with_a_call_of_python(torch.ones(3), steps))
+        torch.testing.assert_close(SEEN[:steps], SEEN[steps:])
+    assert flexor.stats()["compilations"] < 10
+
+
 def decode(keys, values, token, weight, steps):
     for _ in range(steps):
         query = torch.tanh(token @ weight)
@@ -182,3 +210,38 @@ def test_an_endless_loop_is_interrupted():
     finally:
         child.kill()
     assert out == "interrupted -60.0\n"
+
+
+EVENT = """
+import logging
+import signal
+import torch
+import flexor
+
+class Interrupting(logging.Handler):
+    def emit(self, record):
+        signal.raise_signal(signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+@flexor.jit(fallback="raise")
+def endless(x):
+    while x.sum() >= 0:
+        x = x * 1.0
+    return x
+
+log = logging.getLogger("flexor")
+log.setLevel(logging.DEBUG)
+handler = Interrupting()
+log.addHandler(handler)
+try:
+    endless(torch.ones(3))
+except KeyboardInterrupt:
+    log.removeHandler(handler)
+    print("interrupted", float(endless(-torch.ones(3)).sum()), flush=True)
+"""
+
+
+def test_an_interrupt_while_an_event_is_told_stops_the_run():
+    child = subprocess.run([sys.executable, "-c", EVENT], stdout=subprocess.PIPE, text=True, timeout=120)
+    assert child.stdout == "interrupted -3.0\n"
