@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import string
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -131,6 +132,8 @@ class Composites:
 
     def plus(self, op: str, x: Any, y: Any, alpha: Any) -> Any:
         """x + alpha y, or minus, with a factor that may be of the run."""
+        if isinstance(alpha, Known) and type(alpha.object) is bool and "float" not in self._kinds(x, y):
+            alpha = Known(int(alpha.object))
         self.factor(alpha, x, y)
         if not isinstance(alpha, Dynamic):
             return getattr(self, op)(x, y, alpha=alpha)
@@ -369,6 +372,13 @@ class Composites:
             x = op("unsqueeze", x, axis=axis)
         return x
 
+    def each_at_least(self, tensors: Sequence[Any], rank: int) -> Any:
+        """The same of one tensor, or of several as a tuple."""
+        if len(tensors) == 1 and self.is_tensor(tensors[0]):
+            return self.at_least(tensors[0], rank)
+        items = self.parts(tensors[0]) if len(tensors) == 1 else tensors
+        return TupleValue([self.at_least(item, rank) for item in items])
+
     def joined(self, parts: Any, rank: int, axis: int) -> Any:
         """torch.vstack, dstack and hstack."""
         items = [self.at_least(part, rank) for part in self.parts(parts)]
@@ -555,25 +565,56 @@ class Composites:
     # -------------------------------------------------------------------------------------------------------- einsum
 
     def einsum(self, equation: Any, operands: Sequence[Any]) -> Any:
-        """torch.einsum of one or two operands: sums, a permutation, a product of matrices."""
+        """torch.einsum of one or two operands: diagonals, sums, a permutation, a product of matrices."""
         items = self.parts(operands[0]) if len(operands) == 1 and isinstance(operands[0], (TupleValue, ListValue)) else list(operands)
         text = _plain(equation)
-        if not isinstance(text, str) or "." in text or len(items) not in (1, 2) or any(not isinstance(i, Dynamic) for i in items):
+        if not isinstance(text, str) or len(items) not in (1, 2) or any(not isinstance(i, Dynamic) for i in items):
             raise NotWritten("an equation of this kind")
-        inputs, arrow, output = text.replace(" ", "").partition("->")
+        inputs, output = self._spelled_out(text.replace(" ", ""), items)
         labels = inputs.split(",")
-        if not arrow:
-            output = "".join(sorted(c for c in set(inputs) - {","} if inputs.count(c) == 1))
         self.numbers(*items)
-        sound = len(labels) == len(items) and all(len(set(term)) == len(term) and term.isalpha() for term in labels)
-        if not sound or len(set(output)) != len(output) or not set(output) <= set(inputs):
+        if len(labels) != len(items) or len(set(output)) != len(output) or not set(output) <= set(inputs):
+            raise NotWritten("an equation of this kind")
+        if not all(term.isalpha() or not term for term in labels):
             raise NotWritten("an equation of this kind")
         for item, term in zip(items, labels):
             self.ranked(item, len(term))
+        items, labels = map(list, zip(*(self._without_repeats(item, term) for item, term in zip(items, labels))))
         if len(items) == 1:
             return self._ordered(*self._summed(items[0], labels[0], output), output)
         (x, a), (y, b) = (self._summed(item, term, output + other) for item, term, other in zip(items, labels, labels[::-1]))
         return self._contracted(x, a, y, b, output)
+
+    def _spelled_out(self, text: str, items: Sequence[Any]) -> tuple[str, str]:
+        """Both sides of an equation, with a label for every axis that dots stand for; an output that is not given is made."""
+        inputs, arrow, output = text.partition("->")
+        dots = ""
+        terms = inputs.split(",")
+        for place, (term, item) in enumerate(zip(terms, items)):
+            if term.count("...") != 1 or "." in term.replace("...", ""):
+                continue
+            count = _plain(self.rank(item)) - len(term) + 3
+            unused = [c for c in string.ascii_letters if c not in text]
+            if not 0 <= count <= len(unused):
+                raise NotWritten("more labels than axes")
+            own = "".join(unused[:count])[::-1]  # the last axes of several operands stand below each other
+            dots = max(dots, own, key=len)
+            terms[place] = term.replace("...", own)
+        inputs = ",".join(terms)
+        if not arrow:
+            output = dots + "".join(sorted(c for c in set(inputs) - {","} - set(dots) if inputs.count(c) == 1))
+        return inputs, output.replace("...", dots)
+
+    def _without_repeats(self, x: Any, term: str) -> tuple[Any, str]:
+        """A label that names several axes takes their diagonal."""
+        for label in sorted({c for c in term if term.count(c) > 1}):
+            while term.count(label) > 1:
+                first, last = term.index(label), term.rindex(label)
+                sizes = self.shape_of(x)
+                self.assume_equal(sizes[first], sizes[last], "equal sizes of a label")
+                x = self.writer.op("diagonal", x, a=first, b=last)
+                term = "".join(c for axis, c in enumerate(term) if axis not in (first, last)) + label
+        return x, term
 
     def _summed(self, x: Any, term: str, kept: str) -> tuple[Any, str]:
         gone = [axis for axis, label in enumerate(term) if label not in kept]

@@ -557,7 +557,7 @@ class Lowering(Composites, Matrices, Masked, Orders, Ranges):
         """arange."""
         kinds = {b.kind if isinstance(b, Dynamic) else type(plain(b)).__name__ for b in bounds}
         if kinds != {"int"}:
-            raise NotWritten("a range of floats")
+            return self.stepped_floats(bounds, dtype)
         start, stop, step = (Known(0), bounds[0], Known(1)) if len(bounds) == 1 else (*bounds, Known(1))[:3]
         if self.framework == "torch":
             if dtype_name(plain(dtype)) == "bool" or not plain(step):

@@ -39,8 +39,9 @@ class Masked:
         return self.writer.op("expand", mask, shape=self.shape_of(x))
 
     def _over(self, x: Any, dim: Any, keepdim: Any) -> dict[str, Any]:
-        axes = self.some_axes(dim)
-        if not self.tensor(x).rank:
+        is_number = not self.tensor(x).rank
+        axes = None if is_number and _plain(dim) in ((), []) else self.some_axes(dim)
+        if is_number:
             if not all(axis in (0, -1) for axis in axes or []):
                 raise NotWritten("an axis that is not there")
             axes = None
@@ -54,7 +55,7 @@ class Masked:
         """masked.sum and masked.prod."""
         neutral = which == "prod" if self.dtype_of(x) == "bool" else int(which == "prod")
         shown, given = self.hidden(x, mask, neutral), self._over(x, dim, keepdim)
-        if which == "prod" and not self.tensor(x).rank and _plain(dim) is None:
+        if which == "prod" and not self.tensor(x).rank and _plain(dim) in (None, (), []):
             return self.to(shown, self.dtype_of(x) if "float" in self.dtype_of(x) else "int64")  # x itself, as eager gives it
         return self.writer.op(f"reduce_{which}", shown, **given)
 
@@ -90,7 +91,9 @@ class Masked:
     def masked_variance(self, x: Any, dim: Any, unbiased: Any, correction: Any, keepdim: Any, mask: Any) -> Any:
         """masked.var."""
         op, given = self.writer.op, self._over(x, dim, keepdim)
-        taken = 1 if _plain(unbiased) is None and _plain(correction) is None else self.correction_of(unbiased, correction)
+        taken = _plain(correction)
+        if taken is None:
+            taken = int(_plain(unbiased) is not False)
         x = self.wide(self.as_float(x))
         kept = given | {"keepdim": True}
         shown = self.hidden(x, mask, 0)

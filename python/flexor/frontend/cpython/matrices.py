@@ -167,7 +167,7 @@ class Matrices:
             for than, bound in (("gt", 0.0), ("lt", math.inf)):
                 self.assume(self._compared(than, ord, Known(bound)), "an order that is positive and finite")
             powers = op("reduce_sum", op("pow", op("abs", x), ord), **given)
-            return op("pow", powers, self.writer.scalar("div", Known(1.0), ord))
+            return op("pow", powers, self.writer.scalar("true_div", Known(1.0), ord))
         ord = _plain(ord)
         if type(ord) not in (int, float):
             raise NotWritten("a norm of another kind")
@@ -226,41 +226,56 @@ class Matrices:
 
     # ---------------------------------------------------------------------------------------------------- covariances
 
-    def covariance(self, x: Any, correction: Any, weights: Any) -> Any:
-        """torch.cov: rows are variables, columns are observations."""
-        return self.writer.op("squeeze", self._covariance(x, correction, weights))
+    def covariance(self, x: Any, correction: Any, counts: Any, weights: Any) -> Any:
+        """torch.cov: rows are variables, columns are observations, which may be there several times and have weights."""
+        return self.writer.op("squeeze", self._covariance(x, correction, counts, weights))
 
-    def _covariance(self, x: Any, correction: Any, weights: Any) -> Any:
+    def _covariance(self, x: Any, correction: Any, counts: Any, weights: Any) -> Any:
         op, rank, correction = self.writer.op, _plain(self.rank(x)), _plain(correction)
         if rank not in (1, 2) or type(correction) is not int:
             raise NotWritten("observations of this kind")
         x = self.wide(self.as_float(x))
         x = op("unsqueeze", x, axis=0) if rank == 1 else x
-        count = self.shape_of(x)[1]
-        self.assume(self._compared("gt", count, Known(0)), "observations")
-        if _is_none(weights):
-            total, weighted = count, x
-        else:
-            self.wide(self.ranked(weights, 1), x)
-            self.assume_equal(self.shape_of(weights)[0], count, "a weight for each observation")
-            self.assume(self.item(op("reduce_all", op("ge", weights, Known(0)))), "weights that are not negative")
-            total, weighted = op("reduce_sum", weights), op("mul", x, weights)
-            self.assume(self.item(op("ne", total, Known(0))), "weights that are not all zero")
+        number = self.shape_of(x)[1]
+        self.assume(self._compared("gt", number, Known(0)), "observations")
+        factors = []
+        for given, kind in ((counts, "int"), (weights, "float")):
+            if not _is_none(given):
+                factors.append(self._factors(given, kind, number, self.dtype_of(x)))
+        if not factors:
+            return self._spread(x, None, number, self._freedom(number, correction, self.dtype_of(x)))
+        factor = factors[0] if len(factors) == 1 else op("mul", *factors)
+        total = op("reduce_sum", factor)
+        self.assume(self.item(op("ne", total, Known(0))), "weights that are not all zero")
+        taken: Any = Known(float(correction))
+        if not _is_none(weights) and correction:
+            taken = op("mul", op("div", op("reduce_sum", op("mul", factor, factors[-1])), total), taken)
+        return self._spread(x, factor, total, op("clamp", op("sub", total, taken), Known(0.0)))
+
+    def _factors(self, given: Any, kind: str, number: Value, dtype: str) -> Any:
+        """Counts or weights of observations in the dtype of these."""
+        if kind not in self.dtype_of(self.ranked(given, 1)) or self.dtype_of(given) != dtype and kind == "float":
+            raise NotWritten("weights of another dtype")
+        self.assume_equal(self.shape_of(given)[0], number, "a weight for each observation")
+        self.assume(self.item(self.writer.op("reduce_all", self.writer.op("ge", given, Known(0)))), "weights that are not negative")
+        return self.to(given, dtype)
+
+    def _freedom(self, number: Value, correction: int, dtype: str) -> Any:
+        left = Known(number.object - correction) if isinstance(number, Known) else self.writer.scalar("sub", number, Known(correction))
+        return self.writer.op("clamp", self.writer.op("full", left, shape=[], dtype=dtype), Known(0.0))
+
+    def _spread(self, x: Any, factor: Any, total: Any, freedom: Any) -> Any:
+        """The sums of products of deviations from the means, over degrees of freedom."""
+        op = self.writer.op
+        weighted = x if factor is None else op("mul", x, factor)
         x = op("sub", x, op("div", op("reduce_sum", weighted, axes=[1], keepdim=True), total))
-        weighted = x if _is_none(weights) else op("mul", x, weights)
-        product = op("matmul", x, op("transpose", weighted, a=0, b=1))
-        if correction == 0:
-            return op("div", product, total)
-        if _is_none(weights):
-            freedom = self.writer.scalar("sub", count, Known(correction)) if not isinstance(count, Known) else Known(count.object - correction)
-            return op("div", product, op("clamp", op("full", freedom, shape=[], dtype=self.dtype_of(x)), Known(0.0)))
-        taken = op("mul", op("div", op("reduce_sum", op("square", weights)), total), Known(float(correction)))
-        return op("div", product, op("clamp", op("sub", total, taken), Known(0.0)))
+        weighted = x if factor is None else op("mul", x, factor)
+        return op("div", op("matmul", x, op("transpose", weighted, a=0, b=1)), freedom)
 
     def correlation(self, x: Any) -> Any:
         """torch.corrcoef."""
         op = self.writer.op
-        c = self._covariance(x, Known(1), Known(None))
+        c = self._covariance(x, Known(1), Known(None), Known(None))
         deviation = op("sqrt", op("diagonal", c))
         scaled = op("div", op("div", c, op("unsqueeze", deviation, axis=1)), deviation)
         return op("squeeze", op("clamp", scaled, Known(-1.0), Known(1.0)))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from flexor.frontend.cpython.values import Dynamic, Known, TupleValue, Value
+from flexor.frontend.cpython.values import Dynamic, Known, ListValue, TupleValue, Value
 from flexor.frontend.cpython.writer import NotWritten, dtype_name
 
 if TYPE_CHECKING:
@@ -72,6 +73,23 @@ class Ranges:
             made = op("full", value, shape=[], dtype="float64")
         return op("trunc", made) if is_integer else made
 
+    def stepped_floats(self, bounds: Sequence[Any], dtype: Any) -> Any:
+        """torch.arange of numbers that are known, floats among them."""
+        numbers = [_plain(bound) for bound in bounds]
+        start, stop, step = (0, numbers[0], 1) if len(numbers) == 1 else (*numbers, 1)[:3]
+        if self.framework != "torch":
+            raise NotWritten("a range of floats")
+        name = dtype_name(self.float_dtype(dtype, None))
+        if name == "int64" and all(type(n) in (int, float) and math.isfinite(n) for n in (start, stop, step)) and int(step):
+            return self.stepped([Known(int(n)) for n in (start, stop, step)], dtype)
+        if name not in ("float32", "float64") or not all(type(n) in (int, float) for n in (start, stop, step)):
+            raise NotWritten("a range of floats")
+        if not step or not all(map(math.isfinite, (start, stop, step))) or (stop - start) / step < 0:
+            raise NotWritten("a range that torch refuses")
+        count, op = math.ceil((stop - start) / step), self.writer.op
+        place = op("cast", op("arange", start=Known(0), stop=Known(count), step=Known(1), dtype="int64"), dtype="float64")
+        return self.to(op("add", op("mul", place, Known(float(step))), Known(float(start))), name)
+
     # ------------------------------------------------------------------------------------------------- along an axis
 
     def _neighbours(self, x: Any, axis: int) -> tuple[Any, Any]:
@@ -99,19 +117,17 @@ class Ranges:
 
     def gradient(self, x: Any, spacing: Any, dim: Any, edge_order: Any) -> Any:
         """torch.gradient over points of one distance."""
-        h, axes, order, op = spacing, _plain(dim), _plain(edge_order), self.writer.op
-        if not isinstance(h, Dynamic):
-            h = Known(1 if _plain(h) is None else _plain(h))
+        axes, order, op = _plain(dim), _plain(edge_order), self.writer.op
         rank = _plain(self.rank(x))
         axes = list(range(rank)) if axes is None else [axes] if type(axes) is int else list(axes)
-        if isinstance(h, Known) and type(h.object) not in (int, float) or self.is_tensor(h) or order not in (1, 2) or not rank or not all(-rank <= axis < rank for axis in axes):
+        if order not in (1, 2) or not rank or not all(-rank <= axis < rank for axis in axes):
             raise NotWritten("a gradient over other points")
         if len({axis % rank for axis in axes}) != len(axes):
             raise NotWritten("an axis named twice")
         if self.dtype_of(x) in ("bool", "uint8") or "16" in self.dtype_of(x):
             raise NotWritten("a gradient of this dtype")
         out = []
-        for axis in axes:
+        for axis, h in zip(axes, self._distances(spacing, len(axes))):
             self.assume(self._compared("gt", self.shape_of(x)[axis], Known(order)), "more points than the order of the edges")
             around = op("sub", op("slice", x, axis=axis, start=2), op("slice", x, axis=axis, stop=-2))
             inner = op("div", op("div", around, h), Known(2.0))
@@ -122,6 +138,19 @@ class Ranges:
                 end = self._weighed(x, axis, {-1: 1.5, -2: -2.0, -3: 0.5}, h)
             out.append(op("concat", begin, inner, end, axis=axis))
         return TupleValue(out)
+
+    def _distances(self, spacing: Any, count: int) -> list[Value]:
+        """One number for all axes, or one for each."""
+        if isinstance(spacing, Known) and isinstance(spacing.object, (tuple, list)):
+            given: list[Value] = [Known(each) for each in spacing.object]
+        elif isinstance(spacing, (TupleValue, ListValue)):
+            given = list(spacing.items)
+        else:
+            given = [Known(1) if isinstance(spacing, Known) and spacing.object is None else spacing] * count
+        is_number = [each.is_scalar if isinstance(each, Dynamic) else isinstance(each, Known) and type(each.object) in (int, float) for each in given]
+        if len(given) != count or not all(is_number):
+            raise NotWritten("a gradient over other points")
+        return given
 
     def _weighed(self, x: Any, axis: int, weights: dict[int, float], distance: Value) -> Any:
         """A weighed sum of the elements at some places along an axis, over a distance."""
