@@ -70,6 +70,10 @@ class ResourceLimit(FlexorError, MemoryError, RuntimeError):
     """A limit was reached (E06xx)."""
 
 
+class RecursionLimit(ResourceLimit, RecursionError):
+    """Calls are nested deeper than the limit (E0603)."""
+
+
 class NotSupported(FlexorError, RuntimeError):
     """This build does not do it (E07xx)."""
 
@@ -103,6 +107,7 @@ _BY_NAME: dict[str, type[FlexorError]] = {
     "AssertionFailed": AssertionFailed,
     "Interrupted": Interrupted,
     "StaleWeights": StaleWeights,
+    "CallDepthLimit": RecursionLimit,
 }
 
 

@@ -365,6 +365,8 @@ def _enter(
     locals_.update(zip(code.co_freevars, cells))
     if code.co_flags & inspect.CO_GENERATOR:
         return GeneratorValue(code, globals_, locals_)
+    if on_return is None and t.functions.are_called(code):
+        return t.functions.call(code, globals_, locals_)
     t.enter(code, globals_, locals_, on_return)
     return None
 

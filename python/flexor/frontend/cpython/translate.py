@@ -28,6 +28,7 @@ from flexor.frontend.cpython.flow import flow
 from flexor.frontend.cpython.guards import Guards, Place
 from flexor.frontend.cpython.lowering import Lowering
 from flexor.frontend.cpython.operations import BRANCHES, Operation
+from flexor.frontend.cpython.recursion import Functions
 from flexor.frontend.cpython.state import Frame, State
 from flexor.frontend.cpython.values import (
     Description,
@@ -73,6 +74,10 @@ class Knowledge:
     varying: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)  # sites that gave different kinds
     unpacked: set[int] = dataclasses.field(default_factory=set)  # ids of tensors that are read anew where weights are frozen
     by_python: set[type] = dataclasses.field(default_factory=set)  # classes whose instances Python has to make
+    recursive: set[types.CodeType] = dataclasses.field(default_factory=set)  # functions that call themselves as the run decides,
+    gives: dict[types.CodeType, Value] = dataclasses.field(default_factory=dict)  # what they give,
+    loosened: set[tuple[types.CodeType, str]] = dataclasses.field(default_factory=set)  # numbers among arguments that are of the run,
+    handed: dict[Any, list[Any]] = dataclasses.field(default_factory=dict)  # and what they read for every call, by kinds of arguments
 
 
 @dataclasses.dataclass
@@ -118,6 +123,8 @@ class Translator:
         self.live_inputs: list[tuple[Any, Place, Dynamic]] = []  # tensors and numbers found on the way
         self._live_of: dict[Any, Dynamic] = {}
         self._weight_of: dict[int, Dynamic] = {}  # by id of the tensor
+        self._weight_names: dict[int, str] = {}
+        self.functions = Functions(self)
         self._number_of: dict[int, int] = {}
         self.observed: dict[Any, tuple[str, int] | None] = {}  # what foreign calls have given so far
         self._symbols: set[str] = set()
@@ -149,8 +156,28 @@ class Translator:
 
     def run(self, frame: Frame) -> None:
         """Writes everything that the call of `frame` leads to."""
-        entry = self.writer.function.label()
-        self._todo.append(Block(entry, State([frame], 0), [], False))
+        self.follow_all(frame)
+        self.functions.settle()
+        self._write_exits()
+        self.functions.write()
+        acts = self.lowering.has_writes or (self._is_strict and self.has_effects)
+        if self._acts_in_try is not None or (self.catches is not None and acts):
+            raise NotTranslated("an exception that the function catches, beside effects", self._acts_in_try or self.catches)
+        if self.opens and not (self.has_effects or self.lowering.has_writes):
+            self.catches = frame.line  # Python begins such a call anew, and leaves its managers itself
+        effects.check_order(self)
+
+    def begin(self) -> None:
+        """Forgets the blocks and values of one function of the Module, before another is written."""
+        for held in (self._blocks, self._live_of, self._weight_of):
+            held.clear()
+        self._dead = None
+
+    def follow_all(self, frame: Frame) -> None:
+        """Writes the blocks of a function of the Module."""
+        entry, state = self.writer.function.label(), State([frame], 0)
+        state.has_acted = self.functions.current is not None  # its callers may have
+        self._todo.append(Block(entry, state, [], False))
         while self._todo:
             block = self._todo.pop()
             self.writer.function.place(block.label)
@@ -163,13 +190,6 @@ class Translator:
                 self._follow(block.is_shared)
             except Ended:
                 pass
-        acts = self.lowering.has_writes or (self._is_strict and self.has_effects)
-        if self._acts_in_try is not None or (self.catches is not None and acts):
-            raise NotTranslated("an exception that the function catches, beside effects", self._acts_in_try or self.catches)
-        if self.opens and not (self.has_effects or self.lowering.has_writes):
-            self.catches = frame.line  # Python begins such a call anew, and leaves its managers itself
-        effects.check_order(self)
-        self._write_exits()
 
     def look_at_exceptions(self) -> None:
         """From here on exceptions are looked at by what is no handler that flow knows."""
@@ -421,6 +441,7 @@ class Translator:
         """Follows a call of a Python function: the frame, which its caller may still change."""
         most = MOST_FRAMES if self.state.forks == self.state.frames[0].forks else MOST_OPEN_FRAMES
         if len(self.state.frames) >= most:
+            self.functions.learn()
             raise NotTranslated(f"calls nested deeper than {most}", self.state.top.line)
         frame = Frame(code, globals_, self.state.forks)
         frame.is_caught = self._in_try
@@ -434,6 +455,10 @@ class Translator:
         value = frame.stack.pop()
         if frame.on_return is not None:
             value = frame.on_return
+        if len(self.state.frames) == 1 and self.functions.current is not None:
+            self.functions.leave(value)
+        if frame.code in self.knowledge.recursive:
+            self.functions.note(frame.code, value)
         if len(self.state.frames) == 1:
             self._leave(value)
         self.state.frames.pop()
@@ -471,6 +496,16 @@ class Translator:
         self.writer.hand_over(values)
         self.writer.function.jump(found.label)
         raise Ended
+
+    def end(self) -> NoReturn:
+        """Goes on with another block."""
+        raise Ended
+
+    def write_dead(self, count: int) -> None:
+        """Writes what is behind calls that raise, in a function of the Module with `count` results."""
+        if self._dead is not None:
+            self.writer.function.place(self._dead)
+            self.writer.function.give([None] * count)
 
     def _write_exits(self) -> None:
         exits = list(self.exits.values())
@@ -621,6 +656,8 @@ class Translator:
             if self.weights is not None and attributes.is_tensor_object(obj) and self.weights.takes(key, obj):
                 if id(obj) not in self.knowledge.unpacked and key not in self.knowledge.live:
                     return self._weight(key, place, obj)
+            if self.functions.current is not None:
+                self.functions.hand(key, text, place, obj)
             found = self.writer.input(f"live{len(self.live_inputs)}", text)
             self._live_of[key] = found
             self.live_inputs.append((obj, place, found))
@@ -630,6 +667,11 @@ class Translator:
             self.later_inputs.add(self._number_of[id(found)])
         return found
 
+    def take_over_live(self, key: Any, parameter: Dynamic, obj: Any) -> None:
+        """What is read for every call is a parameter of the function of the Module that is written."""
+        self._live_of[key] = parameter
+        self.classes[parameter.anywhere or ""] = type(obj)
+
     # ------------------------------------------------------------------------------------------------------- weights
 
     def _weight(self, key: Any, place: Place, obj: Any) -> Dynamic:
@@ -638,13 +680,17 @@ class Translator:
         entry = self.weights.add(key, place, obj)
         if self.state.is_clobbered:
             self.later.call(entry.is_unchanged, True)
+        name = self._weight_names.get(id(obj))
+        if name is None:
+            name, dtype = entry.name, dtype_name(obj.dtype)
+            assert dtype is not None
+            pointer, kept = attributes.plain_memory(obj)
+            self.writer.add_weight(name, pointer, dtype, obj.shape)
+            del kept
+            self._weight_names[id(obj)] = name
         found = self._weight_of.get(id(obj))
         if found is None:
-            pointer, kept = attributes.plain_memory(obj)
-            name = dtype_name(obj.dtype)
-            assert name is not None
-            found = self._weight_of[id(obj)] = self.writer.weight(entry.name, pointer, name, obj.shape)
-            del kept
+            found = self._weight_of[id(obj)] = self.writer.weight(name)
             self.classes[found.anywhere or ""] = type(obj)
         self._live_of[key] = found
         return found

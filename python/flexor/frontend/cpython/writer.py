@@ -44,11 +44,21 @@ class Writer:
         self.builder = _flexor.NativeBuilder()
         if promotion == "numpy":
             self.builder.numpy_promotion()
-        self.function = _flexor.begin_function(self.builder, "main")
-        self.inputs: list[Dynamic] = []
+        self.inputs: list[Dynamic] = []  # of the main function
         self.hooks: dict[str, Callable[..., Any]] = {}
         self.count = 0  # of instructions that compute or call
         self.refuse_write: Callable[[str], NoReturn] | None = None  # told the name of a weight that an op would write to
+        self._begun: dict[str, Any] = {}
+        self.declare("main")
+        self.begin("main")
+
+    def declare(self, name: str) -> None:
+        """A further function, which may be called before it is written, once its parameters are there."""
+        self._begun[name] = _flexor.begin_function(self.builder, name)
+
+    def begin(self, name: str) -> None:
+        """Goes on with a function that has been declared: what follows is written into it."""
+        self.function = self._begun[name]
         self._variables: list[Any] = []
         self._like = {kind: self.function.constant(value) for kind, value in _EXAMPLES.items()}
 
@@ -68,9 +78,32 @@ class Writer:
         self.inputs.append(made)
         return made
 
-    def weight(self, name: str, pointer: int, dtype: str, shape: Sequence[int]) -> Dynamic:
+    def parameter(self, function: str, name: str, like: Dynamic) -> Dynamic:
+        """A parameter of a declared function, for values of the kind of another."""
+        native = self._begun[function].input(name, promise_text(like.kind, like.dtype, like.rank))
+        return Dynamic(like.kind, native, f"parameter {function} {name}", like.dtype, like.rank)
+
+    def parameter_of(self, function: str, name: str, text: str) -> Dynamic:
+        """The same for a type in text form."""
+        return self.wrap(self._begun[function].input(name, text), f"parameter {function} {name}")
+
+    def call(self, name: str, arguments: Sequence[Dynamic], wanted: Sequence[Dynamic]) -> list[Dynamic]:
+        """Calls a function of the Module, whose results are of the kinds of `wanted`."""
+        self.count += 1
+        made = []
+        for native, like in zip(self.function.call(name, [v.native for v in arguments], len(wanted)), wanted):
+            text = promise_text(like.kind, like.dtype, like.rank)
+            if text != "any":
+                self.function.promise(native, text)
+            made.append(Dynamic(like.kind, native, None, like.dtype, like.rank))
+        return made
+
+    def add_weight(self, name: str, pointer: int, dtype: str, shape: Sequence[int]) -> None:
         """A weight of the Module, copied from memory without gaps."""
         self.builder.weight(name, pointer, dtype, list(shape))
+
+    def weight(self, name: str) -> Dynamic:
+        """A weight of the Module as a value of the function."""
         made = self.wrap(self.function.weight(name), f"weight {name}")
         made.weight = name
         return made
