@@ -51,6 +51,8 @@ TARGETS = (
     Target("loops", "early_exit", "flexor-jit", "speed-up", 1.5, "torch-eager"),
     Target("loops", "greedy", "flexor-jit", "speed-up", 1.5, "torch-eager"),
     Target("loops", "compact", "flexor-jit", "at most", 0.107e-3),
+    *(Target("minilm", f"batch 1, S={s}", "flexor-jit", "speed-up", 1.0, "torch-eager") for s in (16, 64)),
+    *(Target("minilm", f"batch 1, S={s}", "flexor-jit-frozen", "speed-up", 1.25, "torch-eager") for s in (16, 64)),
     Target("compile_time", "encoder layer: counted", "flexor", "at most", 0.150),
     Target("compile_time", "12 layers: counted", "flexor", "at most", 0.250),
     Target("compile_time", "cold process: MiniLM import, load, first result", "flexor", "at most", 1.0),

@@ -12,7 +12,8 @@ ENGINES = {
     "flexor": ("flexor_engine", "numpy"),
     "flexor-torch": ("flexor_engine", "torch"),
     "flexor-exact-only": ("flexor_engine", "exact-only"),
-    "flexor-jit": ("jit_engine", ""),
+    "flexor-jit": ("jit_engine", "live"),
+    "flexor-jit-frozen": ("jit_engine", "frozen"),
     "torch-eager": ("torch_engine", "eager"),
     "torch-compile": ("torch_engine", "default"),
     "torch-compile-dynamic": ("torch_engine", "dynamic"),
@@ -24,7 +25,7 @@ ENGINES = {
 }
 
 # Engines that are floors or our own: never counted as the best rival.
-NOT_RIVALS = ("flexor", "flexor-torch", "flexor-exact-only", "flexor-jit", "flexor-cpp", "hand")
+NOT_RIVALS = ("flexor", "flexor-torch", "flexor-exact-only", "flexor-jit", "flexor-jit-frozen", "flexor-cpp", "hand")
 
 
 def create(name):

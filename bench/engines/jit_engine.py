@@ -1,21 +1,24 @@
-"""flexor.jit on functions of PyTorch."""
+"""flexor.jit on functions and modules of PyTorch."""
 
 import torch
 
 import flexor
 
-from .. import loops
+from .. import loops, torch_models
 
 torch.set_grad_enabled(False)
 
 
 class Engine:
-    def __init__(self, _mode):
+    def __init__(self, weights):
+        self.weights = weights
         self.versions = {"flexor": flexor.__version__, "torch": torch.__version__}
         self.calls = {}
 
     def build(self, program):
-        self.calls[program] = flexor.jit(loops.PROGRAMS[program], fallback="raise")
+        self.calls[program] = flexor.jit(
+            torch_models.minilm() if program == "minilm" else loops.PROGRAMS[program], weights=self.weights, fallback="raise"
+        )
 
     def bind(self, program, arrays):
         return self.calls[program], tuple(torch.from_numpy(a) for a in arrays)
