@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "runtime/kernels/gemm_pack.h"
 #include "runtime/kernels/own_workspace.h"
@@ -468,11 +469,33 @@ private:
 
 }  // namespace
 
-std::size_t gemm_workspace_bytes(const GemmCall& call) {
-    return static_cast<std::size_t>(make_plan(call).total_bytes());
+namespace {
+
+// A matrix times a column, its rows contiguous, is the column times the transposed matrix: dot products along its rows.
+GemmCall oriented(const GemmCall& call) {
+    const GemmTiles* tiles = call.tiles ? call.tiles : gemm_tiles(call.dtype);
+    const bool along_rows = call.n == 1 && call.a.col_stride == 1 && !call.prologue && !call.epilogue &&
+                            !call.b_packed && tiles != nullptr && tiles->dot[0];
+    if (!along_rows) return call;
+    GemmCall turned = call;
+    turned.m = 1;
+    turned.n = call.m;
+    turned.a = call.b;
+    std::swap(turned.a.row_stride, turned.a.col_stride);
+    turned.b = call.a;
+    std::swap(turned.b.row_stride, turned.b.col_stride);
+    std::swap(turned.c.row_stride, turned.c.col_stride);
+    return turned;
 }
 
-bool gemm(const GemmCall& call, void* workspace, std::size_t workspace_bytes) {
+}  // namespace
+
+std::size_t gemm_workspace_bytes(const GemmCall& call) {
+    return static_cast<std::size_t>(make_plan(oriented(call)).total_bytes());
+}
+
+bool gemm(const GemmCall& given, void* workspace, std::size_t workspace_bytes) {
+    const GemmCall call = oriented(given);
     const Plan plan = make_plan(call);
     const OwnWorkspace own(workspace, workspace_bytes, static_cast<std::size_t>(plan.total_bytes()));
     if (!own.enough()) return false;
@@ -511,7 +534,7 @@ bool gains_from_packing(DType dtype, std::int64_t m, std::int64_t k, std::int64_
     call.b.col_stride = col_stride;
     call.a.col_stride = call.c.col_stride = 1;
     const Plan plan = make_plan(call);
-    if (plan.batches == 0 || k == 0 || plan.b_source == BSource::kDot) return false;
+    if (plan.batches == 0 || k == 0 || n == 1 || plan.b_source == BSource::kDot) return false;
     const auto row_bytes = row_stride * static_cast<std::int64_t>(dtype_size(dtype));
     return plan.b_source != BSource::kDirect || row_bytes > kDenseRowBytes;
 }

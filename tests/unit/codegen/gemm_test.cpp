@@ -224,7 +224,8 @@ TEST(Gemm, EveryLayoutAndDType) {
                                            {17, 50, 33},
                                            {33, 97, 2},
                                            {65, 130, 70},
-                                           {2, 64, 0}}) {
+                                           {2, 64, 0},
+                                           {70, 1, 35}}) {
                         Case c{.dtype = dtype, .out = dtype, .m = m, .n = n, .k = k, .a = a, .b = b};
                         c.portable = portable;
                         check(c);
@@ -474,6 +475,27 @@ TEST(Gemm, ResultsDoNotDependOnThreadsOrOnM) {
     EXPECT_TRUE(gemm(call, nullptr, 0));
     EXPECT_EQ(std::memcmp(first.data(), other.data(), static_cast<std::size_t>(11 * n) * 4), 0);
     set_thread_count(default_thread_count());
+}
+
+TEST(Gemm, AColumnGivesTheSameWhateverM) {
+    std::mt19937 random(7);
+    const std::int64_t m = 103, k = 77;
+    Buffer a(DType::kF32, m * k), b(DType::kF32, k), first(DType::kF32, m), other(DType::kF32, m);
+    a.fill(random);
+    b.fill(random);
+    GemmCall call;
+    call.tiles = host_tiles(DType::kF32);
+    call.m = m, call.n = 1, call.k = k;
+    call.a = {a.data(), k, 1, {}};
+    call.b = {b.data(), 1, 1, {}};
+    call.c = {first.data(), DType::kF32, 1, 1, {}};
+    EXPECT_TRUE(gemm(call, nullptr, 0));
+    call.c.data = other.data();
+    for (const std::int64_t rows : {1, 2, 11, 50}) {
+        call.m = rows;
+        EXPECT_TRUE(gemm(call, nullptr, 0));
+        EXPECT_EQ(std::memcmp(first.data(), other.data(), static_cast<std::size_t>(rows) * 4), 0) << rows;
+    }
 }
 
 TEST(Gemm, NanAndInfinityStayWhereTheyBelong) {
