@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from flexor._options import FROZEN, Dim
-from flexor.frontend.cpython import attributes
+from flexor.frontend.cpython import attributes, objects
 from flexor.frontend.cpython.translate import Translator
 from flexor.frontend.cpython.values import ArgumentDict, ArgumentList, Dynamic, Known, TupleValue, Value
 from flexor.frontend.cpython.writer import dtype_name
@@ -33,6 +33,8 @@ class Shape:
     steps: list[tuple[Any, ...]] | None = dataclasses.field(default_factory=list)
     leaves: list[Any] = dataclasses.field(default_factory=list)
     containers: list[Any] = dataclasses.field(default_factory=list)  # lists and dicts of the caller's
+    objects: list[Any] = dataclasses.field(default_factory=list)  # known by what they hold
+    found: Any = ()  # those and the objects in them, as the translation that serves the call numbers them
     seen: dict[int, Any] = dataclasses.field(default_factory=dict)
 
     @classmethod
@@ -84,7 +86,17 @@ class Shape:
             torch = sys.modules.get("torch")
             if isinstance(obj, np.ndarray) or (torch is not None and isinstance(obj, torch.Tensor)):
                 raise Unreadable(f"the argument {name} is a {kind.__name__} that is not read directly")
-            self._append((kind, ById(obj)), ("same", obj))
+            self._add_object(name, obj)
+
+    def _add_object(self, name: str, obj: Any) -> None:
+        if name in self.fixed or name == "self" or not objects.is_object(obj):
+            self._append((type(obj), ById(obj)), ("same", obj))
+        elif id(obj) in self.seen:
+            self._add_again(obj)
+        else:  # known by what it holds, which the translation looks at
+            self.seen[id(obj)] = ("object", len(self.objects))
+            self.objects.append(obj)
+            self._append((type(obj), "object"), None)
 
     def _append(self, key: Any, step: tuple[Any, ...] | None) -> None:
         self.key.append(key)
@@ -175,7 +187,11 @@ class Abstract:
             if id(obj) not in self.seen:
                 self.seen[id(obj)] = self._container(name, obj)
             return self.seen[id(obj)]
-        return Known(obj)
+        if isinstance(obj, type) or name in self.fixed or name == "self" or not objects.is_object(obj):
+            return Known(obj)
+        if id(obj) not in self.seen:
+            self.seen[id(obj)] = self.translator.objects.root(name, obj)
+        return self.seen[id(obj)]
 
     def _container(self, name: str, obj: Any) -> Value:
         origin = origin_of(self.containers)

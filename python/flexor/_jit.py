@@ -152,7 +152,7 @@ class Jit(JitBase, Generic[P, R]):
             return self._python(str(error), args, kwargs)
         except TypeError as error:
             return self._python(f"an argument that cannot be a key: {error}", args, kwargs)
-        if found is not None and (ready := serving(found)) is not None:
+        if found is not None and (ready := serving(found, shape)) is not None:
             return self._run(key, ready[0], shape, ready[1], args, kwargs)
         return self._first_call(key, shape, bound, args, kwargs)
 
@@ -185,7 +185,7 @@ class Jit(JitBase, Generic[P, R]):
             return self._watch(key, translation, live, args, kwargs)
         failure: BaseException | None = None
         try:
-            result = translation.run(shape.leaves, live, shape.containers)
+            result = translation.run(shape, live)
         except Exception as error:
             failure = error
         if failure is not None:  # outside of the handler: what Python then does has no exception in flight
@@ -295,7 +295,7 @@ class Jit(JitBase, Generic[P, R]):
                 key = tuple(shape.key)
             if key in self._pending:
                 return self._wait(args, kwargs)
-            ready = serving(self._translations.get(key, []))  # another thread may have translated it
+            ready = serving(self._translations.get(key, []), shape)  # another thread may have translated it
             refused = self._refused.get(key) if ready is None else None
             if ready is None and refused is None:
                 reason, described = self._reason(key, bound)
@@ -310,7 +310,7 @@ class Jit(JitBase, Generic[P, R]):
                         key = tuple(shape.key)
                         self._knowledge.setdefault(key, Knowledge(fixed=set(self._fixed)))
                     made.key = key
-                    ready = serving([made])
+                    ready = serving([made], shape)
                     if ready is not None and self._compile_behind(key, made, shape.leaves + ready[1]):
                         return self._wait(args, kwargs)
                     self._translations.setdefault(key, []).insert(0, made)
@@ -459,7 +459,7 @@ class Jit(JitBase, Generic[P, R]):
         lines = [f"{self._name()}: {len(translation.translator.guards)} guards, {len(translation.fetches)} live inputs"]
         for kind, made in (("foreign", translation.translator.foreign_calls), ("typed", translation.translator.typed_calls)):
             lines += [f"  {kind} {what} at {file}:{line}" for file, line, what in made]
-        live = translation.live_objects() or []
+        live = translation.live_objects(shape) or []
         lines += self._explain_weights(translation, bound, shape, live)
         return "\n".join(lines) + "\n" + self._session.explain(translation.module, *shape.leaves, *live)
 
@@ -474,8 +474,8 @@ class Jit(JitBase, Generic[P, R]):
         if translation.has_effects or translator.has_effects or translation.translator.writer.hooks:
             return [f"  {told} are read anew at every call"]
         packed = Translation(translator, self._session)
-        other = packed.live_objects() or []
-        calls = [functools.partial(made.run, shape.leaves, of, shape.containers) for made, of in ((translation, live), (packed, other))]
+        other = packed.live_objects(shape) or []
+        calls = [functools.partial(made.run, shape, of) for made, of in ((translation, live), (packed, other))]
         times = [_weights.shortest(call) for call in calls]
         return [
             f"  {told} are read anew at every call; packed by weights=\"frozen\" such a call takes {times[1] * 1e3:.3g} ms in the place of"

@@ -14,6 +14,7 @@ from flexor._flexor_fast import JitBase
 from flexor._module import Module
 from flexor.errors import FlexorError, Interrupted, StaleWeights
 from flexor.frontend.cpython import attributes, foreign, results
+from flexor.frontend.cpython import objects as argument_objects
 from flexor.frontend.cpython.translate import Translator
 from flexor.frontend.cpython.writer import dtype_name
 from flexor.session import Session, default_session
@@ -28,6 +29,7 @@ class Translation:
         self.forms: set[Any] = set()  # of calls that the compiled call path was asked to serve
         self.weights = translator.weights if translator.weights is not None and translator.weights.entries else None
         self.check = translator.guards.compile()
+        self.open = translator.objects.compile() if translator.objects else None  # looks at objects of the arguments
         self.later: Callable[[], bool] | None = None
         if translator.clobbers and (len(translator.later) or translator.later_inputs):
             self.later = translator.later.compile()
@@ -35,7 +37,9 @@ class Translation:
         self.module = Module(translator.writer.builder.build())
         self.call = self.module if session is default_session() else functools.partial(session.run, self.module)
         self.fetches = [place for _, place, _ in translator.live_inputs]
-        self.expected = [_live_kind(obj) for obj, _, _ in translator.live_inputs]
+        self.expected = [_live_kind(obj) if place.kind != "argument" else None for obj, place, _ in translator.live_inputs]
+        # What the first call's objects held is not kept.
+        translator.live_inputs = [(None if place.kind == "argument" else obj, place, v) for obj, place, v in translator.live_inputs]
         self.input_names: list[str] = [str(d.anywhere).removeprefix("input ") for d in translator.writer.inputs]
         # Scalars of NumPy, which are arrays without axes in the run.
         self.scalars = {n.removeprefix("input ") for n, cls in translator.classes.items() if issubclass(cls, np.generic)}
@@ -53,10 +57,15 @@ class Translation:
             for place in (session, _interpreter()):
                 place.bind(hook, _Hook(translator, hook))
 
-    def live_objects(self) -> list[Any] | None:
-        """What the program reads of the world around it; None where that is gone or has another type than it had. Raises
-        StaleWeights where it has packed what has been changed."""
+    def live_objects(self, shape: Shape) -> list[Any] | None:
+        """What the program reads of the world around it and of objects among the arguments; None where that is gone or has another
+        type than it had. Raises StaleWeights where it has packed what has been changed."""
         try:
+            if self.open is not None:
+                opened = self.open(shape.objects, shape.containers)
+                if opened is None:
+                    return None
+                shape.found, argument_objects.opened.leaves = opened
             if self.weights is not None and not self.weights.are_current():
                 return None
             objects = [fetch() for fetch in self.fetches]
@@ -65,7 +74,7 @@ class Translation:
         except Exception:  # deleted, or behind something of the user's that raises
             return None
         for obj, expected in zip(objects, self.expected):
-            if _live_kind(obj) != expected:
+            if expected is not None and _live_kind(obj) != expected:
                 return None
         return objects
 
@@ -79,9 +88,9 @@ class Translation:
         except Exception:
             return False
 
-    def run(self, leaves: list[Any], live: list[Any], containers: list[Any]) -> Any:
+    def run(self, shape: Shape, live: list[Any]) -> Any:
         """Runs the program. Raises what Python would raise."""
-        values = leaves + live
+        values = shape.leaves + live
         run = foreign.run
         outer = run.objects, run.holds, run.acted, run.open
         objects: list[Any] = []
@@ -104,22 +113,32 @@ class Translation:
             run.raised = run.trace = None
             raise raised.with_traceback(trace)
         whole = out if isinstance(out, tuple) and (self.several or self.counts[0] != 1) else (out,)
-        return self.finish(whole, values, containers, objects)
+        return self.finish(whole, values, shape.containers, objects, shape.found)
 
     def has_acted(self) -> bool:
         """Whether a run that has just raised on this thread has done what must not be done again."""
         return self.has_writes or (bool(self.translator.writer.hooks) and foreign.run.has_acted)
 
-    def finish(self, outputs: Sequence[Any], inputs: Sequence[Any], containers: Sequence[Any] = (), objects: Sequence[Any] = ()) -> Any:
+    def finish(
+        self,
+        outputs: Sequence[Any],
+        inputs: Sequence[Any],
+        containers: Sequence[Any] = (),
+        objects: Sequence[Any] = (),
+        found: Sequence[Any] = (),
+    ) -> Any:
         """What the function returns where the program has returned `outputs`; makes the writes that leave with them."""
         number, *given = outputs if self.several else (0, *outputs)
         if number < 0:
             raise FlexorError("a call that raised when the function was translated has not raised")
-        result = self.builders[number](given, _Inputs(self.input_names, self.scalars, inputs, containers), objects)
+        result = self.builders[number](given, _Inputs(self.input_names, self.scalars, inputs, containers, found), objects)
         if self.puts[number]:
             result, *written = result
             for put, value in zip(self.puts[number], written):
-                put(value)
+                if isinstance(put, argument_objects.Put):
+                    put.write(found, value)
+                else:
+                    put(value)
         return result
 
     # ------------------------------------------------------------------------------------------ the compiled call path
@@ -163,10 +182,10 @@ def _simple_results(template: results.Template) -> tuple[tuple[int, ...], bool] 
     return tuple(part[1] for part in parts), template[0] == "tuple"
 
 
-def serving(translations: list[Translation]) -> tuple[Translation, list[Any]] | None:
+def serving(translations: list[Translation], shape: Shape) -> tuple[Translation, list[Any]] | None:
     """The first translation whose guards hold, and what it reads of the world around it."""
     for translation in translations:
-        if translation.check() and (live := translation.live_objects()) is not None:
+        if translation.check() and (live := translation.live_objects(shape)) is not None:
             return translation, live
     return None
 
@@ -198,10 +217,13 @@ def _interpreter() -> Session:
 class _Inputs:
     """Inputs by name, looked up when a result needs one."""
 
-    __slots__ = ("containers", "names", "scalars", "shared", "values")
+    __slots__ = ("containers", "found", "names", "scalars", "shared", "values")
 
-    def __init__(self, names: list[str], scalars: set[str], values: Sequence[Any], containers: Sequence[Any]) -> None:
+    def __init__(
+        self, names: list[str], scalars: set[str], values: Sequence[Any], containers: Sequence[Any], found: Sequence[Any]
+    ) -> None:
         self.names, self.scalars, self.values, self.containers = names, scalars, values, containers
+        self.found = found  # objects of the arguments that are known by what they hold
         self.shared: dict[int, Any] = {}  # what the result has in several places
 
     def __getitem__(self, name: str) -> Any:

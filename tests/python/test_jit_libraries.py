@@ -1,5 +1,7 @@
 """flexor.jit on what libraries of models do around tensors: hooks, context variables, decorators, their own classes."""
 
+import abc
+import collections.abc
 import contextvars
 import enum
 import functools
@@ -357,3 +359,182 @@ def test_a_condition_is_known_on_its_ways():
         return x.sum(0, keepdim=is_long)
 
     native(run, (X,), (torch.randn(2, 4),))
+
+
+class Missing(collections.abc.Mapping):
+    """Its `in`, as that of every mapping, asks for an item and catches the KeyError."""
+
+    def __init__(self, held):
+        self.held = held
+
+    def __getitem__(self, key):
+        return self.held[key]
+
+    def __iter__(self):
+        return iter(self.held)
+
+    def __len__(self):
+        return len(self.held)
+
+
+HELD = Missing({"scale": 2.0})
+
+
+def finding(names):
+    try:
+        return names.index("missing")
+    except ValueError as error:
+        return len(str(error).split())
+    finally:
+        names.append("seen")
+
+
+def nested(x):
+    try:
+        try:
+            HELD["absent"]
+        except IndexError:
+            x = x * 100
+    except KeyError as error:
+        x = x + len(error.args)
+    try:
+        raise ValueError("three", "words", "more")
+    except (KeyError, ValueError) as error:
+        try:
+            raise
+        except ValueError as same:
+            return x * len(same.args) * (same is error)
+
+
+def test_exceptions_that_are_known_go_to_their_handlers():
+    def run(x):
+        names = ["a", "b"]
+        at = finding(names)
+        if "scale" in HELD and "shift" not in HELD:
+            x = x * HELD["scale"]
+        return nested(x) + at, len(names)
+
+    native(run, (X,), (torch.randn(2, 2),))
+
+
+def test_a_local_that_only_a_handler_reads():
+    def run(x):
+        seen = x + 1
+        for name in ("a", "b"):
+            try:
+                before = seen
+                if x.sum() > 0:
+                    seen = seen * 2
+                HELD[name]
+            except KeyError:
+                seen = seen + before
+        return seen
+
+    native(run, (torch.ones(3),), (-torch.ones(3),))
+
+
+class Items(collections.abc.Sequence):
+    def __init__(self, count):
+        self.count = count
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        if index >= self.count:
+            raise IndexError("out of range")
+        return index + 0.5
+
+
+class Slot:
+    def __init__(self, scale=1.0):
+        self.scale = scale
+        self.kept = None
+
+    def update(self, x):
+        if self.kept is None:
+            self.kept = torch.tensor([], dtype=x.dtype, device=x.device)
+        self.kept = torch.cat([self.kept, x * self.scale], dim=-1)
+        return self.kept
+
+
+class Store(abc.ABC):
+    def __init__(self, count):
+        super().__init__()
+        self.slots = [Slot(scale=float(i)) for i in range(count)]
+
+    def __len__(self):
+        return len(self.slots)
+
+    @property
+    def is_filled(self):
+        return all(slot.kept is not None for slot in self.slots)
+
+
+class Stack(Store):
+    def update(self, x, index):
+        while len(self.slots) <= index:
+            self.slots.append(Slot())
+        return self.slots[index].update(x)
+
+
+def test_objects_that_the_function_makes():
+    def run(x):
+        store = Stack(1)
+        before = store.is_filled
+        for index, half in zip(range(3), Items(3)):
+            x = store.update(x, index) + half
+        return store, x, before, store.is_filled, len(store), isinstance(store, Store)
+
+    def plain(result):
+        store, *others = result
+        assert type(store) is Stack and all(type(slot) is Slot for slot in store.slots)
+        return [(slot.scale, slot.kept) for slot in store.slots], *others
+
+    jitted = flexor.jit(run)
+    for x in (X, torch.randn(2, 7)):
+        torch.testing.assert_close(plain(jitted(x)), plain(run(x)))
+    stats = jitted.stats()
+    assert stats["translations"] == 1 and not stats["fallbacks"] and not stats["foreign_calls"], stats
+
+
+def test_objects_that_are_handed_to_python_are_made_by_python():
+    seen = []
+
+    @flexor.disable
+    def look(slot):
+        seen.append(slot)
+
+    def run(x):
+        slot = Slot(2.0)
+        slot.update(x)
+        look(slot)
+        return slot.kept
+
+    jitted = flexor.jit(run, fallback="silent")
+    for _ in range(3):
+        torch.testing.assert_close(jitted(X), X * 2)
+    assert len(seen) == 3 and all(type(slot) is Slot for slot in seen)
+
+
+def test_tensors_of_lists():
+    def run(x, n):
+        rows = torch.tensor([[1, 2], [3, n]], device=x.device)
+        return x[0, 0] * rows, torch.tensor([True, False]), torch.tensor((0.5, 1)), torch.tensor([], dtype=torch.int64)
+
+    native(run, (X, 4), (X, 7))
+
+
+def test_sizes_are_known_behind_branches():
+    def run(x, w):
+        y = x @ w
+        if y.sum() > 0:
+            y = y + 1
+        parts = y.chunk(3, dim=-1)              # needs the size of w
+        z = parts[0] * parts[1]
+        while z.sum() > 10:
+            z = z[1:] * 0.5
+        return z, y.shape[-1] // 3
+
+    w = torch.randn(4, 6)
+    native(run, (torch.randn(9, 4) * 9, w), (torch.randn(5, 4), w))

@@ -1,23 +1,12 @@
-"""What a jitted function or module is to the Python around it: decorators, pickling, copies, hooks, signatures, tracebacks."""
+"""flexor.jit on objects of the user's classes among the arguments: read by place, written when the program ends."""
 
-import asyncio
 import copy
-import functools
-import inspect
-import io
-import logging
-import pickle
-import time
-import traceback
-import typing
+import dataclasses
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is the oracle")
 flexor = pytest.importorskip("flexor", reason="the engine is not built")
-
-strict = functools.partial(flexor.jit, fallback="raise")
-X = torch.arange(20.0).reshape(4, 5) - 7
 
 
 @pytest.fixture(autouse=True)
@@ -26,384 +15,258 @@ def without_gradients():
         yield
 
 
-# -------------------------------------------------------------------------------------------------------------- functions
+class Slot:
+    limit = 100
+
+    def __init__(self):
+        self.keys = None
+        self.is_filled = False
+
+    def update(self, x):
+        self.keys = x if not self.is_filled else torch.cat([self.keys, x])
+        self.is_filled = True
+        return self.keys
 
 
-@flexor.jit(fallback="raise")
-def scaled(x: torch.Tensor, k: int = 2, *, shift: float = 0.5) -> torch.Tensor:
-    """x times k."""
-    return x * k + shift
+class Cache:
+    def __init__(self, count):
+        self.slots = [Slot() for _ in range(count)]
+        self.names = {"first": self.slots[0]}
+        self.seen = 0
+
+    def update(self, x, index):
+        while len(self.slots) <= index:
+            self.slots.append(Slot())
+        self.names["last"] = self.slots[index]
+        return self.slots[index].update(x)
 
 
-def plain(x):
-    return x + 1
+def plain(obj):
+    """What an object holds, for a comparison."""
+    if isinstance(obj, (Cache, Slot)):
+        return {name: plain(value) for name, value in vars(obj).items()}
+    if isinstance(obj, (list, tuple)):
+        return [plain(value) for value in obj]
+    return {key: plain(value) for key, value in obj.items()} if isinstance(obj, dict) else obj
 
 
-renamed = flexor.jit(plain)
+def same(a, b):
+    if isinstance(a, torch.Tensor):
+        return a.shape == b.shape and torch.allclose(a, b, rtol=1e-4, atol=1e-4)
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return all(same(a[key], b[key]) for key in a) and list(a) == list(b) if isinstance(a, dict) else a == b and type(a) is type(b)
 
 
-def test_a_function_keeps_name_docs_signature_and_attributes():
-    scaled.note = "kept"
-    original = scaled.__wrapped__
-    assert inspect.signature(scaled) == inspect.signature(original)
-    assert typing.get_type_hints(scaled) == {"x": torch.Tensor, "k": int, "shift": float, "return": torch.Tensor}
-    for name in ("__name__", "__qualname__", "__module__", "__doc__", "__defaults__", "__kwdefaults__", "__code__"):
-        assert getattr(scaled, name) == getattr(original, name)
-    assert scaled.note == "kept" and callable(scaled) and "scaled" in repr(scaled)
+def step(x, cache):
+    cache.seen += x.shape[0]
+    for index in range(3):
+        x = cache.update(x * (index + 1), index)
+    return x.sum(0), cache
+
+
+def agree(function, jitted, *arguments):
+    theirs, mine = copy.deepcopy(arguments), copy.deepcopy(arguments)
+    want, got = function(*theirs), jitted(*mine)
+    assert same(plain(got), plain(want)), (got, want)
+    assert same(plain(mine), plain(theirs)), (mine, theirs)
+    return mine
+
+
+def test_one_program_for_every_cache_and_one_for_its_growth():
+    jitted = flexor.jit(step)
+    for rows in (2, 5):
+        cache = Cache(1)
+        for more in (rows, 1, 3, 4):
+            before = cache
+            _, cache = agree(step, jitted, torch.randn(more, 4), before)
+            assert cache.names["last"] is cache.slots[2] and cache.names["first"] is cache.slots[0]
+    stats = jitted.stats()
+    assert not stats["fallbacks"] and not stats["foreign_calls"], stats
+    assert stats["translations"] == 2, stats  # an empty cache, and one that grows
+
+
+def test_the_object_itself_comes_back():
+    jitted = flexor.jit(step)
+    cache = Cache(2)
+    slots, first = cache.slots, cache.slots[0]
+    _, got = jitted(torch.randn(2, 4), cache)
+    assert got is cache and got.slots is slots and got.slots[0] is first and len(slots) == 3
+
+
+def test_what_is_read_is_checked():
+    def scaled(x, slot):
+        slot.keys = x
+        return x * slot.scale if slot.kind == "scale" else x + slot.scale
+
+    jitted = flexor.jit(scaled)
+    for kind, scale in (("scale", 2.0), ("shift", 2.0), ("scale", 2.0), ("scale", 3.0), ("scale", 4.5)):
+        slot = Slot()
+        slot.kind, slot.scale = kind, scale
+        agree(scaled, jitted, torch.randn(3), slot)
+    assert jitted.stats()["translations"] == 3 and not jitted.stats()["fallbacks"]
+
+
+def test_attributes_that_are_not_there():
+    def read(x, slot):
+        slot.keys = x
+        return x * getattr(slot, "scale", 2.0) + (slot.limit if hasattr(slot, "limit") else 0)
+
+    jitted = flexor.jit(read)
+    slot = Slot()
+    agree(read, jitted, torch.ones(3), slot)
+    slot.scale = 5.0
+    agree(read, jitted, torch.ones(3), slot)
+    slot.limit = 7
+    agree(read, jitted, torch.ones(3), slot)
+
     with pytest.raises(AttributeError):
-        scaled.nothing  # noqa: B018
-
-
-@pytest.mark.parametrize("function", [scaled, renamed, functools.partial(scaled, k=3)], ids=["decorated", "renamed", "partial"])
-def test_functions_are_pickled_and_copied(function):
-    for twin in (pickle.loads(pickle.dumps(function)), copy.deepcopy(function), copy.copy(function)):
-        assert torch.equal(twin(X), function(X))
-    assert pickle.loads(pickle.dumps(scaled)) is scaled
-
-
-def test_options_travel_with_copies():
-    twin = copy.deepcopy(flexor.jit(plain, dims={"x": [flexor.FROZEN, flexor.Dim("S")]}, weights="frozen", fallback="silent"))
-    assert pickle.loads(pickle.dumps(twin)).options == twin.options
-    assert pickle.loads(pickle.dumps(twin)).options.dims["x"][0] is flexor.FROZEN
-
-
-BAD = {
-    "fallback": {"fallback": "loud"},
-    "weights": {"weights": True},
-    "compile": {"compile": "later"},
-    "exact_only": {"exact_only": "yes"},
-    "dims": {"dims": {"x": "BS"}},
-    "dims of a size": {"dims": {"x": [1.5]}},
-    "soft_limit": {"soft_limit": "much"},
-    "hard_limit": {"hard_limit": -1},
-}
-
-
-@pytest.mark.parametrize("options", BAD.values(), ids=BAD)
-def test_options_are_refused_by_name(options):
-    with pytest.raises(flexor.ArgumentError, match="E0507") as caught:
-        flexor.jit(plain, **options)
-    assert str(next(iter(options.values()))) in str(caught.value)
-    with pytest.raises(TypeError, match="threds"):
-        flexor.jit(plain, threds=2)
+        flexor.jit(lambda x, slot: x * slot.absent)(torch.ones(3), Slot())
 
 
-def test_a_session_of_its_own():
-    interpreted, limited = flexor.jit(compile=False)(plain), flexor.jit(plain, hard_limit="1MB")
-    before = flexor.stats()["compilations"]
-    assert torch.equal(interpreted(X), X + 1) and flexor.stats()["compilations"] == before
-    with pytest.raises(flexor.ResourceLimit):
-        strict(lambda x: (x @ x.T).softmax(-1).sum(), hard_limit="1MB")(torch.ones(2000, 3))
-    assert torch.equal(limited(X), X + 1)
-
-
-def test_python_runs_calls_until_their_program_is_compiled():
-    calls = []
-
-    @strict(compile="async")
-    def f(x):
-        x += 1
-        return x.exp().sum() * 2 if x.sum() > 0 else x.sum()
-
-    def g(x):
-        calls.append(x)  # a call of Python: its program is compiled in its first run
-        return x * 2
-
-    x, deadline = torch.zeros(3), time.monotonic() + 60
-    turns = 0
-    while not f.stats()["waited"] < turns or turns == 0:
-        assert torch.allclose(f(x.clone()), torch.ones(3).exp().sum() * 2)
-        turns += 1
-        assert time.monotonic() < deadline
-    assert f.stats()["translations"] == 1 and not f.stats()["fallbacks"] and turns > 1
-    g = strict(g, compile="async")
-    assert torch.equal(g(x), x * 2) and g.stats()["waited"] == 0 and len(calls) == 1
-
-
-def test_fallback_says_it_once_raises_or_counts(caplog):
-    def caught(x):
-        try:
-            x += 1
-            return x.view(3, -1)
-        except RuntimeError:
-            return x
+def test_objects_that_are_one_object():
+    def write(x, a, b):
+        a.keys = x
+        return b.keys is None
 
-    with caplog.at_level(logging.WARNING, "flexor"):
-        for how, told in (("warn", 1), ("silent", 0)):
-            caplog.clear()
-            jitted = flexor.jit(caught, fallback=how)
-            for _ in range(3):
-                jitted(torch.ones(6))
-            assert len(caplog.records) == told and sum(jitted.stats()["fallbacks"].values()) == 3
-    with pytest.raises(flexor.NotSupported, match="exception that the function catches"):
-        flexor.jit(caught, fallback="raise")(torch.ones(6))
-
-
-# ---------------------------------------------------------------------------------------------------------------- classes
-
-
-class Kinds:
-    factor = 3
-
-    def __init__(self, scale):
-        self.scale = scale
+    jitted = flexor.jit(write)
+    one, other = Slot(), Slot()
+    assert jitted(torch.ones(2), one, other) is True
+    assert jitted(torch.ones(2), other, other) is False
+    third = Slot()
+    pair = Cache(1)
+    pair.slots = [third, third]
 
-    @strict
-    def method(self, x):
-        return x * self.scale
+    def write_inside(x, cache):
+        cache.slots[0].keys = x
+        return cache.slots[1].keys is None
 
-    @staticmethod
-    @strict
-    def inner_static(x):
-        return x + 1
+    inside = flexor.jit(write_inside)
+    assert inside(torch.ones(2), pair) is False
+    pair.slots = [Slot(), Slot()]
+    assert inside(torch.ones(2), pair) is True
 
-    @strict
-    @staticmethod
-    def outer_static(x):
-        return x + 1
 
-    @classmethod
-    @strict
-    def inner_class(cls, x):
-        return x * cls.factor
+def test_whether_objects_are_the_same():
+    one, two = Slot(), Slot()
 
-    @strict
-    @classmethod
-    def outer_class(cls, x):
-        return x * cls.factor
+    def choose(x, slot, other):
+        slot.keys = x
+        return x * 2 if slot is one else x * 3 if slot is other else -x
 
-    @property
-    @strict
-    def prop(self):
-        return torch.ones(2) * self.scale
-
-
-class Derived(Kinds):
-    factor = 5
-
-    @strict
-    def method(self, x):
-        return super().method(x) + 1
-
-
-def test_methods_of_every_kind():
-    for instance, extra, factor in ((Kinds(2.0), 0, 3), (Derived(4.0), 1, 5)):
-        for _ in range(2):
-            assert torch.equal(instance.method(X), X * instance.scale + extra)
-            assert torch.equal(type(instance).method(instance, X), X * instance.scale + extra)
-            for holder in (instance, type(instance)):
-                assert torch.equal(holder.inner_static(X), X + 1) and torch.equal(holder.outer_static(X), X + 1)
-                assert torch.equal(holder.inner_class(X), X * factor) and torch.equal(holder.outer_class(X), X * factor)
-            assert torch.equal(instance.prop, torch.ones(2) * instance.scale)
-            instance.scale += 1
-    assert str(inspect.signature(Kinds(1).method)) == "(x)"
-    assert torch.equal(pickle.loads(pickle.dumps(Kinds(2.0).method))(X), X * 2)
-
-
-class Forward(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(5, 3)
-
-    @strict
-    def forward(self, x):
-        return self.layer(x)
-
-
-@strict
-class Decorated(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(5, 3)
-
-    def forward(self, x):
-        return self.layer(x)
-
-
-@strict
-class Called:
-    def __call__(self, x):
-        return x * 2
-
-
-@pytest.mark.parametrize("cls", [Forward, Decorated])
-def test_forward_as_a_program(cls):
-    module = cls()
-    for twin in (module, copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
-        handle = twin.register_forward_hook(lambda module, inputs, output: output * 2)
-        assert torch.allclose(twin(X), torch.nn.functional.linear(X, module.layer.weight, module.layer.bias) * 2, atol=1e-5)
-        handle.remove()
-    assert cls.forward.stats()["translations"] == 3
-
-
-def test_a_class_with_a_call():
-    assert torch.equal(Called()(X), X * 2) and Called.__call__.stats()["calls"] == 1
-    with pytest.raises(TypeError, match="no __call__ of Python"):
-        flexor.jit(type("Bare", (), {}))
-    with pytest.raises(TypeError, match="int"):
-        flexor.jit(3)
-
-
-# ---------------------------------------------------------------------------------------------------------------- modules
-
-
-class Net(torch.nn.Module):
-    """A net."""
-
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(5, 3)
-        self.drop = torch.nn.Dropout(0.5)
-        self.register_buffer("shift", torch.ones(3))
-
-    def forward(self, x):
-        return self.drop(self.layer(x)) + self.shift
-
-    def stats(self):
-        return "the module's own"
-
-
-def test_attributes_are_those_of_the_module():
-    module = Net()
-    jitted = flexor.jit(module)
-    assert isinstance(jitted, Net) and type(jitted).__doc__ == "A net." and repr(jitted) == repr(module)
-    assert [name for name, _ in jitted.named_parameters()] == ["layer.weight", "layer.bias"]
-    assert jitted.eval() is jitted and not module.training and not module.drop.training
-    assert torch.allclose(jitted(X), module(X), atol=1e-5)
-    assert jitted.train() is jitted and module.training and jitted.drop.training
-    torch.manual_seed(1)
-    got = jitted(X)
-    torch.manual_seed(1)
-    assert torch.allclose(got, module(X), atol=1e-5)
-    jitted.extra = torch.nn.Parameter(torch.ones(1))
-    assert "extra" in module.state_dict()
-    del jitted.extra
-    assert "extra" not in module.state_dict()
-    with pytest.raises(AttributeError):
-        jitted.nothing  # noqa: B018
-    assert jitted.stats() == "the module's own" and "calls" in jitted._flexor_jit.stats()
-
-
-def test_modules_are_pickled_and_copied():
-    module = Net().eval()
-    jitted = flexor.jit(module, weights="frozen")
-    stream = io.BytesIO()
-    torch.save(jitted, stream)
-    stream.seek(0)
-    for twin in (pickle.loads(pickle.dumps(jitted)), copy.deepcopy(jitted), copy.copy(jitted), torch.load(stream, weights_only=False)):
-        assert type(twin) is type(jitted) and twin._flexor_jit.options == jitted._flexor_jit.options
-        assert torch.equal(twin(X), jitted(X))
-        twin.note = 1
-        assert not hasattr(jitted, "note"), "a copy has attributes of its own"
-    outer = torch.nn.Sequential(jitted, torch.nn.ReLU())
-    assert torch.equal(copy.deepcopy(outer)(X), outer(X))
-
-
-def test_hooks_stand_around_the_call():
-    module, seen = Net().eval(), []
-    jitted = flexor.jit(module, fallback="silent")
-    want = module(X)
-    assert torch.allclose(jitted(X), want, atol=1e-5)
-    handles = [
-        jitted.register_forward_pre_hook(lambda m, args: (args[0] + 1,)),
-        jitted.register_forward_hook(lambda m, args, output: seen.append(args[0].clone()) or output * 2),
-        module.layer.register_forward_hook(lambda m, args, output: output - 1),
-    ]
-    hooked = (module.layer(X + 1) + module.shift) * 2
-    for _ in range(2):
-        assert torch.allclose(jitted(X), hooked, atol=1e-5) and torch.equal(seen[-1], X + 1)
-    for handle in handles:
-        handle.remove()
-    assert torch.allclose(jitted(X), want, atol=1e-5) and len(seen) == 2
-    jitted.register_state_dict_post_hook(lambda m, state, prefix, metadata: state.__setitem__("more", 1))
-    jitted.register_load_state_dict_pre_hook(lambda m, state, *rest: state.pop("more"))
-    assert "more" in jitted.state_dict()
-    jitted.load_state_dict(jitted.state_dict())
-
-
-# ------------------------------------------------------------------------------------- generators, redefinition, exceptions
-
-
-def test_generators_and_coroutines_are_those_of_python():
-    @flexor.jit(fallback="silent")
-    def generator(x):
-        for k in range(3):
-            yield x * k
-
-    @flexor.jit(fallback="silent")
-    async def coroutine(x):
-        await asyncio.sleep(0)
-        return x + 1
-
-    @flexor.jit(fallback="silent")
-    async def stream(x):
-        yield x
-
-    async def collected():
-        return [item async for item in stream(X)]
-
-    assert [int(item.sum()) for item in generator(X)] == [0, int(X.sum()), int(X.sum() * 2)]
-    assert asyncio.iscoroutinefunction(coroutine) and torch.equal(asyncio.run(coroutine(X)), X + 1)
-    assert torch.equal(asyncio.run(collected())[0], X)
-    for function in (generator, coroutine, stream):
-        assert list(function.stats()["fallbacks"]) and not function.stats()["translations"]
-
-
-def test_a_function_redefined_under_its_name():
-    cells = {"jit": strict, "torch": torch}
-    exec("def helper(x):\n    return x * 2\n\n@jit\ndef f(x):\n    return helper(x) + 1", cells)
-    first = cells["f"]
-    assert torch.equal(first(X), X * 2 + 1)
-    exec("def helper(x):\n    return x * 3", cells)
-    assert torch.equal(first(X), X * 3 + 1)
-    exec("@jit\ndef f(x):\n    return helper(x) - 1", cells)
-    assert torch.equal(cells["f"](X), X * 3 - 1) and torch.equal(first(X), X * 3 + 1)
-    exec("def f(x):\n    return x", cells)
-    first._flexor_function.__code__ = cells["f"].__code__
-    assert torch.equal(first(X), X)
-
-
-class Mine(Exception):
-    pass
-
-
-def check_sum(x):
-    if x.sum() > 0:
-        raise Mine("too much", len(x)) from KeyError("cause")
-    return x
-
-
-def test_an_exception_is_the_users_with_its_traceback_and_what_was_done_before_it_stays():
-    log = []
-
-    @strict
-    def f(x):
-        log.append(len(x))
-        x += 1
-        return check_sum(x)
-
-    for turn in range(1, 4):
-        x = torch.zeros(3)
-        with pytest.raises(Mine) as caught:
-            f(x)
-        assert torch.equal(x, torch.ones(3)) and log == [3] * turn
-        assert caught.value.args == ("too much", 3) and isinstance(caught.value.__cause__, KeyError)
-        places = [(frame.name, frame.line) for frame in traceback.extract_tb(caught.tb) if frame.filename == __file__]
-        assert places[1:] == [("f", "return check_sum(x)"), ("check_sum", 'raise Mine("too much", len(x)) from KeyError("cause")')]
-
-
-def test_the_traceback_of_a_call_of_python_goes_on_into_it():
+    jitted = flexor.jit(choose)
+    for slot, other in ((one, two), (two, one), (two, two), (Slot(), two)):
+        assert jitted(torch.ones(1), slot, other).item() == choose(torch.ones(1), slot, other).item()
+
+    def are_one(x, cache):
+        cache.seen += 1
+        return x + 1 if cache.slots[0] is cache.names["first"] else x
+
+    jitted = flexor.jit(are_one)
+    for is_first in (True, False, True):
+        cache = Cache(2)
+        cache.slots[0] = cache.slots[0] if is_first else cache.slots[1]
+        assert jitted(torch.zeros(1), cache).item() == float(is_first)
+
+
+SHARED = Slot()
+
+
+def test_an_object_that_is_also_looked_at_by_another_way():
+    def write(x, slot):
+        slot.keys = x * 2
+        return SHARED.is_filled, SHARED.keys
+
+    jitted = flexor.jit(write, fallback="silent")
+    x = torch.ones(2)
+    SHARED.keys = None
+    assert jitted(x, Slot()) == (False, None)
+    is_filled, keys = jitted(x, SHARED)
+    assert not is_filled and keys.tolist() == [2.0, 2.0]
+
+
+def test_writes_are_undone_by_nothing_and_done_once_where_a_call_raises():
+    def fail(x, slot):
+        slot.keys = x
+        slot.is_filled = True
+        return x.view(2, -1)
+
+    jitted = flexor.jit(fail)
+    slot = Slot()
+    jitted(torch.ones(4), slot)
+    with pytest.raises(RuntimeError):
+        jitted(torch.zeros(3), slot)
+    assert slot.keys.tolist() == [0.0] * 3 and slot.is_filled
+
+
+def test_objects_that_python_is_handed():
+    seen = []
+
     @flexor.disable
-    def deep(x):
-        return {}[len(x)]
+    def look(slot):
+        seen.append(slot.keys)
+        slot.keys = slot.keys + 1
 
-    @strict
-    def f(x):
-        y = x + 1
-        return deep(y)
+    def run(x, slot):
+        slot.keys = x
+        look(slot)
+        return slot.keys * 2
 
-    for _ in range(2):
-        with pytest.raises(KeyError) as caught:
-            f(X)
-        names = [frame.name for frame in traceback.extract_tb(caught.tb) if frame.filename == __file__]
-        assert names[1:] == ["f", "deep"] and caught.value.__cause__ is None and caught.value.__context__ is None
+    jitted = flexor.jit(run, fallback="silent")
+    for number in range(3):
+        slot = Slot()
+        assert jitted(torch.full((2,), float(number)), slot).tolist() == [2.0 * number + 2] * 2
+        assert slot.keys.tolist() == [number + 1.0] * 2
+    assert [keys.tolist() for keys in seen] == [[0.0] * 2, [1.0] * 2, [2.0] * 2]
+
+
+@dataclasses.dataclass
+class Config:
+    scale: float = 2.0
+    name: str = "plain"
+
+
+def test_settings_are_known_by_identity():
+    def run(x, config):
+        return x * config.scale
+
+    jitted = flexor.jit(run)
+    config = Config()
+    for _ in range(3):
+        assert jitted(torch.ones(2), config).tolist() == [2.0, 2.0]
+    config.scale = 3.0
+    assert jitted(torch.ones(2), config).tolist() == [3.0, 3.0]
+    assert not jitted.stats()["fallbacks"] and jitted.stats()["translations"] == 2
+
+
+def test_a_loop_that_changes_what_objects_hold():
+    def run(x, cache):
+        own = Cache(1)
+        while x.sum() < 100:
+            own.seen += 1
+            cache.seen += own.seen
+            own.slots[0].keys = cache.update(x, 0)
+            x = x * 2
+        return own, x
+
+    jitted = flexor.jit(run)
+    for value in (1.0, 3.0, 70.0):
+        agree(run, jitted, torch.full((3,), value), Cache(1))
+    assert not jitted.stats()["fallbacks"] and not jitted.stats()["foreign_calls"]
+
+
+def test_a_jitted_method_knows_its_object():
+    class Model:
+        def __init__(self, scale):
+            self.weight = torch.full((3,), scale)
+            self.calls = 0
+
+        @flexor.jit
+        def run(self, x):
+            self.calls += 1
+            return x * self.weight
+
+    for scale in (2.0, 3.0):
+        model = Model(scale)
+        for number in range(3):
+            assert model.run(torch.ones(3)).tolist() == [scale] * 3 and model.calls == number + 1

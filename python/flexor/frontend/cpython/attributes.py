@@ -20,6 +20,7 @@ from flexor.frontend.cpython import builtin, calls, effects, evaluate, instances
 from flexor.frontend.cpython.decode import NotTranslated, Restart
 from flexor.frontend.cpython.guards import MISSING, Place
 from flexor.frontend.cpython.values import (
+    ArgumentObject,
     CellValue,
     DictValue,
     Dynamic,
@@ -403,15 +404,22 @@ _ABSENT: Any = object()
 def _of_instance(t: Translator, value: InstanceValue, name: str) -> Value | None:
     if _raw(value.cls, "__getattribute__") is not object.__getattribute__:
         raise NotTranslated(f"the attribute {name} of a {value.cls.__name__}", t.state.top.line)
-    if name in value.fields and not isinstance(_raw(value.cls, name), property):
-        return value.fields[name]
     raw = _raw(value.cls, name)
+    is_first = hasattr(type(raw), "__set__") and not isinstance(raw, types.MemberDescriptorType)  # before what the instance holds
+    found = None if is_first else field(t, value, name)
+    if found is not None:
+        return found
     t.guards.class_attribute(value.cls, name, raw)
     if raw is _ABSENT or isinstance(raw, types.MemberDescriptorType):  # a slot that is empty
         return instances.missing(t, value, name)
     if isinstance(raw, functools.cached_property):
         return instances.cached_property(t, value, name, raw)
     return _bound(t, value, value.cls, raw, name)
+
+
+def field(t: Translator, value: InstanceValue, name: str) -> Value | None:
+    """What an instance itself holds under a name, or None."""
+    return t.objects.field(value, name) if isinstance(value, ArgumentObject) else value.fields.get(name)
 
 
 def _of_object(t: Translator, obj: Any, name: str) -> Value | None:

@@ -316,7 +316,7 @@ def _has(t: Translator, value: Value, name: str) -> bool:
     if isinstance(value, Dynamic) and value.kind == "tensor":
         return hasattr(attributes._tensor_class(t.lowering.framework == "torch"), name)
     if isinstance(value, InstanceValue):
-        return name in value.fields or hasattr(value.cls, name)
+        return attributes.field(t, value, name) is not None or hasattr(value.cls, name)
     if isinstance(value, (ListValue, TupleValue, DictValue)):
         return hasattr(class_of(t, value), name)
     raise NotTranslated(f"hasattr of a {type(value).__name__}", t.state.top.line)

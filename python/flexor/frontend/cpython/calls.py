@@ -17,6 +17,7 @@ from flexor.frontend.cpython import (
     builtin,
     contexts,
     evaluate,
+    exceptions,
     helpers,
     instances,
     library,
@@ -186,7 +187,7 @@ _STATE = (
     "get_default_device", "jit.is_scripting", "jit.is_tracing", "compiler.is_compiling", "compiler.is_dynamo_compiling", "compiler.is_exporting",
     "overrides.has_torch_function", "overrides.has_torch_function_unary", "overrides.has_torch_function_variadic",
     "overrides.is_tensor_method_or_property", "_C._get_tracing_state", "_C._is_torch_function_enabled",
-    "backends.mha.get_fastpath_enabled", "are_deterministic_algorithms_enabled",
+    "backends.mha.get_fastpath_enabled", "cuda.is_current_stream_capturing", "xpu.is_current_stream_capturing", "are_deterministic_algorithms_enabled",
 )  # fmt: skip
 
 
@@ -214,9 +215,21 @@ def _state(t: Translator, function: Any, arguments: Arguments) -> Value:
         return Known(False)  # a fused form that torch has in C++: the layer's own terms give the same
     given = tuple(lowering.plain(a) for a in arguments)
     ask = functools.partial(function, *given) if given else function
-    answer = ask()
+    try:
+        answer = ask()
+    except Exception:  # nothing to ask on this machine
+        t.guards.call(functools.partial(_raises, ask), True)
+        return evaluate.raises(t, function.__name__, ask, [])
     t.guards.call(ask, answer)
     return Known(answer)
+
+
+def _raises(function: Callable[[], Any]) -> bool:
+    try:
+        function()
+    except Exception:
+        return True
+    return False
 
 
 def is_open(value: Value) -> bool:
@@ -296,7 +309,9 @@ def _into(t: Translator, name: str, arguments: Arguments, keywords: Keywords) ->
 # ------------------------------------------------------------------------------------------------------ Python functions
 
 
-def _python(t: Translator, function: types.FunctionType, arguments: Arguments, keywords: Keywords) -> Value | None:
+def _python(
+    t: Translator, function: types.FunctionType, arguments: Arguments, keywords: Keywords, on_return: Value | None = None
+) -> Value | None:
     walk = modules.walks().get(function)
     if walk is not None and arguments and isinstance(arguments[0], Known) and not keywords and len(arguments) == 1:
         return SequenceIterator(walk(t, "", arguments[0].object))
@@ -330,7 +345,7 @@ def _python(t: Translator, function: types.FunctionType, arguments: Arguments, k
     cells: tuple[Value, ...] = tuple(Known(cell) for cell in function.__closure__ or ())
     if torch is not None and (function.__module__ or "").split(".")[0] == "torch" and not _is_followed(function):
         return t.foreign(name_of(function), function, arguments, keywords, is_pure=lowering.is_pure(function))
-    return _enter(t, function.__code__, function.__globals__, defaults, keyword_defaults, cells, arguments, keywords)
+    return _enter(t, function.__code__, function.__globals__, defaults, keyword_defaults, cells, arguments, keywords, on_return)
 
 
 _OWN = (helpers.__name__, recipes.__name__)  # which nobody changes
@@ -421,6 +436,8 @@ def _construct(t: Translator, cls: type, arguments: Arguments, keywords: Keyword
     torch = sys.modules.get("torch")
     if torch is not None and any(cls is getattr(torch, name, None) for name in ("no_grad", "inference_mode", "set_grad_enabled")):
         return Known(cls(*(lowering.plain(a) for a in arguments)))
+    if issubclass(cls, BaseException) and exceptions.is_thrown_here(t, cls, [*arguments, *keywords.values()]):
+        return evaluate.fold(t, cls.__name__, cls, arguments)
     if issubclass(cls, BaseException):
         return t.foreign(cls.__name__, cls, arguments, keywords, raises=True)  # made anew whenever it is raised
     if cls in _VALUES and not keywords and is_known(arguments):

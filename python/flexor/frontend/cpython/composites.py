@@ -10,14 +10,17 @@ import functools
 import math
 import string
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from flexor.frontend.cpython.values import Dynamic, Known, ListValue, TupleValue, Value, is_int
+from flexor.frontend.cpython.values import Dynamic, Known, ListValue, RunList, TupleValue, Value, is_int
 from flexor.frontend.cpython.writer import NotWritten
 
 if TYPE_CHECKING:
     from flexor.frontend.cpython.writer import Writer
+
+
+MOST_NUMBERS = 64  # of a tensor that is made of numbers one by one
 
 
 def _plain(value: Any) -> Any:
@@ -385,6 +388,43 @@ class Composites:
         along = 0 if axis == 1 and rank == 1 and items and self.tensor(items[0]).rank == 1 else axis
         return self.writer.op("concat", *items, axis=along)
 
+    def joined_along(self, tensors: Any, dim: Any) -> Any:
+        """torch.cat, which passes over tensors of the shape (0,) among others of more axes."""
+        if isinstance(tensors, RunList):
+            return self.list_joined(tensors, "concat", dim)
+        parts = self.parts(tensors)
+        if len({self.tensor(part).rank for part in parts}) > 1:
+            parts = [part for part in parts if not self._is_empty_row(part)]
+            self.alike(*self.parts(tensors))
+        return self.writer.op("concat", *parts, axis=dim)
+
+    def _is_empty_row(self, x: Any) -> bool:
+        return self.tensor(x).rank == 1 and _is(self.shape_of(x)[0], 0)
+
+    def made_tensor(self, data: Any, dtype: Any, device: Any) -> Any:
+        """torch.tensor of numbers, or of lists of numbers."""
+        if not isinstance(data, (ListValue, TupleValue)):
+            data = self.lifted_lists(data)
+        if not isinstance(data, (ListValue, TupleValue)):
+            return self.number_tensor(data, dtype, device)
+        numbers = list(_leaves(data))
+        if len(numbers) > MOST_NUMBERS:
+            raise NotWritten(f"more than {MOST_NUMBERS} numbers")
+        if not numbers:
+            filled = self.float_dtype(dtype, device)
+        else:
+            order = {"bool": 0, "int": 1, "float": 2}
+            kinds = [self.number_kind(number) for number in numbers]
+            filled = self.fill_dtype(numbers[kinds.index(max(kinds, key=order.__getitem__))], dtype, device)
+        return self._stacked(data, filled)
+
+    def _stacked(self, data: Any, dtype: Any) -> Any:
+        if not isinstance(data, (ListValue, TupleValue)):
+            return self.writer.op("full", data, shape=[], dtype=dtype)
+        if not data.items:
+            return self.writer.op("zeros", shape=[0], dtype=dtype)
+        return self.writer.op("stack", *(self._stacked(item, dtype) for item in data.items), axis=0)
+
     def columns(self, parts: Any) -> Any:
         """torch.column_stack."""
         items = [self.at_least(p, 1) for p in self.parts(parts)]
@@ -651,6 +691,14 @@ class Composites:
         for label in labels:
             total = self.multiplied(total, sizes[label])
         return total
+
+
+def _leaves(data: Any) -> Iterator[Any]:
+    if isinstance(data, (ListValue, TupleValue)):
+        for item in data.items:
+            yield from _leaves(item)
+    else:
+        yield data
 
 
 def _is(value: Any, number: Any) -> bool:

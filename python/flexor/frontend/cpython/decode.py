@@ -42,11 +42,14 @@ class Step:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Guarded:
-    """Steps [start, stop) whose exceptions go to step `handler`."""
+    """Steps [start, stop) whose exceptions go to step `handler`, with `depth` values left on the stack (None: not told) and, if it
+    saves the place, one more below the exception."""
 
     start: int
     stop: int
     handler: int
+    depth: int | None = None
+    saves_place: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -106,7 +109,7 @@ def decode(code: types.CodeType, version: tuple[int, int] | None = None, generat
     at = [Step(op, first_step[arg] if op in JUMPS else arg, where) for op, arg, where in steps]
     if version >= (3, 11):
         entries: list[Any] = dis.Bytecode(code).exception_entries  # type: ignore[attr-defined]
-        guarded = [Guarded(first_step[e.start], first_step.get(e.end, end), first_step[e.target]) for e in entries]
+        guarded = [Guarded(first_step[e.start], first_step.get(e.end, end), first_step[e.target], e.depth, e.lasti) for e in entries]
     else:
         guarded = _guarded_by_blocks(code, at, first_step, dict(blocks))
     return Decoded(code, tuple(at), tuple(g for g in guarded if g.start < g.stop))

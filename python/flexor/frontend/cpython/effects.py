@@ -41,6 +41,8 @@ def forget(t: Translator, place: Place) -> None:
 
 def flush_before(t: Translator, arguments: Iterable[Value], clobbers: bool) -> None:
     """Does what is pending, if a call may look at it: one of somebody else's code, or one that is handed an object."""
+    if clobbers and t.state.objects:
+        t.objects.give_up()  # what it holds may be another thing behind the call
     if clobbers or any(isinstance(value, Known) and _may_be_read(value.object) for value in arguments):
         _flush(t)
 
@@ -58,9 +60,16 @@ def _flush(t: Translator) -> None:
 
 def leaving(t: Translator) -> list[tuple[Place, Value]]:
     """What is to be written when the program ends here."""
-    pending = t.state.pending
-    t.defers = t.defers or bool(pending)
-    return [(place, t.state.written[place]) for place in pending]
+    writes = [(place, t.state.written[place]) for place in t.state.pending]
+    for place, put, value in t.objects.written(t.state):
+        if not t.knowledge.defers:
+            t.objects.give_up()
+        t.puts[place] = "set", put
+        writes.append((place, value))
+    if writes and t.is_for_file:
+        raise NotTranslated("it writes to objects of Python", t.state.top.line)
+    t.defers = t.defers or bool(writes)
+    return writes
 
 
 def check_order(t: Translator) -> None:

@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from flexor.frontend.cpython import attributes, builtin, calls, helpers, indexing, instances
+from flexor.frontend.cpython import attributes, builtin, calls, exceptions, helpers, indexing, instances
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
     ArgumentList,
@@ -100,7 +100,8 @@ def _made(t: Translator, obj: Any) -> Value:
 
 
 def raises(t: Translator, what: str, function: Callable[..., Any], values: list[Value]) -> NoReturn:
-    """A call that raises in the run, as it has at translation; the block ends here."""
+    """A call that raises, as it has at translation: in the run, where the block ends, if no handler of the function's looks at it."""
+    exceptions.throw(t, function, values)
     t.foreign(what, function, values, result="none", raises=True)
     t.unreachable()
 
@@ -303,6 +304,8 @@ def _equal_sequences(t: Translator, op: str, first: list[Value], second: list[Va
 
 def tested(t: Translator, op: str, a: Value, b: Value) -> Value:
     """a op b, of what no class of Python compares in its own way."""
+    if isinstance(a, Known) and isinstance(b, Known) and all(_has_plain_equality(t, v.object) for v in (a, b)):
+        return compare(t, op, a, b)  # type: ignore[return-value]
     result = None if instances.is_users(a) or instances.is_users(b) else compare(t, op, a, b)
     if result is None:
         raise NotTranslated("objects with comparisons of their own, in a sequence", t.state.top.line)
@@ -533,6 +536,7 @@ def identical(t: Translator, a: Value, b: Value) -> Value:
         return t.foreign("is", operator.is_, [a, b], result="bool")
     if a is b:
         return Known(True)
+    t.objects.compare(a, b)
     if all(class_name(v) == "bool" for v in (a, b)):
         return t.writer.scalar("eq", a, b)  # there are two of them
     if class_name(a) == class_name(b) and class_name(a) in ("int", "float"):

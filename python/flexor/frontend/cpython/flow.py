@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 import functools
 import types
 from collections.abc import Sequence
 
-from flexor.frontend.cpython.decode import Decoded, Step, decode
+from flexor.frontend.cpython.decode import Decoded, Guarded, Step, decode
 from flexor.frontend.cpython.operations import ENDS, IN_HANDLERS, JUMPS, Operation
 
 
@@ -25,6 +26,9 @@ class Flow:
     heads: frozenset[int]  # steps that a jump backwards leads to
     live: tuple[frozenset[str], ...]  # locals that may be read from a step on
     caught: frozenset[int]  # steps whose exceptions a handler of the function's own looks at
+    guarded: frozenset[int]  # the same, with the steps of handlers
+    closing: frozenset[int]  # steps whose handlers may look at GeneratorExit
+    regions: tuple[Guarded | None, ...]  # of every step the region whose handler its exceptions go to first
 
 
 # What a handler does to its own stack and to the variables that a comprehension has borrowed.
@@ -36,11 +40,30 @@ _HARMLESS = frozenset(
 def _only_passes_on(handler: Sequence[Step]) -> bool:
     """Whether a handler hands the exception on without looking at it; the end of a `with` that is followed does."""
     for step in handler:
-        if step.operation in (Operation.WITH_EXCEPT, Operation.RERAISE):
+        if step.operation in _PASSES_ON:
             return True
         if step.operation not in _HARMLESS:
             return False
     return False
+
+
+_PASSES_ON = (Operation.WITH_EXCEPT, Operation.RERAISE)
+
+
+def _passes_on_at(steps: Sequence[Step], handler: int) -> int:
+    return next(i for i in range(handler, len(steps)) if steps[i].operation in _PASSES_ON)
+
+
+def _innermost(regions: Sequence[Guarded], at: int) -> Guarded | None:
+    around = [region for region in regions if region.start <= at < region.stop]
+    return min(around, key=lambda region: region.stop - region.start, default=None)
+
+
+def _is_for_exceptions(handler: Sequence[Step]) -> bool:
+    """Whether a handler is for one class of Python's own exceptions: it does not look at the end of a generator."""
+    begins = [step.operation for step in handler[:3]] == [Operation.EXCEPTION_BEGIN, Operation.LOAD_GLOBAL, Operation.EXCEPTION_MATCH]
+    cls = getattr(builtins, handler[1].arg, None) if begins else None
+    return isinstance(cls, type) and issubclass(cls, Exception)
 
 
 @functools.cache
@@ -54,6 +77,12 @@ def flow(code: types.CodeType) -> Flow:
         if step.operation not in ENDS and i + 1 < len(steps):
             before[i + 1].add(i)
     heads = frozenset(s.arg for i, s in enumerate(steps) if s.operation in JUMPS and s.arg <= i)
+    joins = frozenset(i for i, b in enumerate(before) if len(b) > 1)
+    handlers: list[set[int]] = [set() for _ in steps]  # where a step goes that raises
+    for region in decoded(code).guarded:
+        for i in range(region.start, region.stop):
+            handlers[i].add(region.handler)
+            before[region.handler].add(i)
     live: list[frozenset[str]] = [frozenset()] * len(steps)
     todo = set(range(len(steps)))
     cells = frozenset(code.co_cellvars + code.co_freevars)
@@ -69,19 +98,31 @@ def flow(code: types.CodeType) -> Flow:
             after |= live[i + 1]
         if step.operation in (Operation.STORE_LOCAL, Operation.DELETE_LOCAL):
             after -= {step.arg}
+        for handler in handlers[i]:
+            after |= live[handler]
         if step.operation in (Operation.LOAD_LOCAL, Operation.LOAD_LOCAL_AND_CLEAR, Operation.MAKE_CELL):
             after |= {step.arg}
         if after != live[i]:
             live[i] = after
             todo |= before[i]
-    caught: set[int] = set()
-    for region in decoded(code).guarded:
-        if not _only_passes_on(steps[region.handler :]):
-            caught |= set(range(region.start, region.stop))
+    looking = {region for region in decoded(code).guarded if not _only_passes_on(steps[region.handler :])}
+    regions = [_innermost(decoded(code).guarded, i) for i in range(len(steps))]
+    looked_at: dict[int, Guarded] = {}
+    for i in range(len(steps)):
+        region, passed = regions[i], set[Guarded]()
+        while region is not None and region not in looking and region not in passed:
+            passed.add(region)  # it raises the exception again, where another region may stand around it
+            region = regions[_passes_on_at(steps, region.handler)]
+        if region in looking:
+            looked_at[i] = region
+    caught = frozenset(looked_at)
     in_handlers = {i for i, s in enumerate(steps) if s.operation in IN_HANDLERS}
     return Flow(
-        frozenset(i for i, b in enumerate(before) if len(b) > 1),
+        joins,
         heads,
         tuple(names | cells for names in live),
-        frozenset(caught - in_handlers),
+        caught - in_handlers,
+        caught,
+        frozenset(i for i, region in looked_at.items() if not _is_for_exceptions(steps[region.handler :])),
+        tuple(regions),
     )

@@ -20,6 +20,9 @@ from flexor.errors import NotSupported
 from flexor.frontend.cpython import lowering
 from flexor.frontend.cpython.decode import NotTranslated, Restart
 from flexor.frontend.cpython.values import (
+    ArgumentItems,
+    ArgumentMapping,
+    ArgumentObject,
     ArgumentList,
     DictValue,
     Dynamic,
@@ -209,6 +212,8 @@ def write(
 
 def _check(value: Value, is_reader: bool, what: str, translator: Any) -> None:
     line = translator.state.top.line
+    if isinstance(value, (ArgumentObject, ArgumentItems, ArgumentMapping)):
+        translator.objects.give_up()
     if isinstance(value, InstanceValue) and not is_reader and value.cls not in translator.knowledge.by_python:
         translator.knowledge.by_python.add(value.cls)  # Python makes the object, and may have it back
         raise Restart

@@ -104,6 +104,10 @@ class Guards:
         """function() gives expected."""
         self._add("call", function, None, expected)
 
+    def holders(self) -> set[int]:
+        """The ids of the objects that are looked at."""
+        return {id(holder) for holder, _, _ in self._of.values()}
+
     def __len__(self) -> int:
         return len(self._of)
 

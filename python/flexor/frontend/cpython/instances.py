@@ -22,17 +22,27 @@ _OF_LIBRARIES = ("torch", "numpy", "builtins", "contextlib", "enum", "typing", "
 
 def can_make(t: Translator, cls: type) -> bool:
     """Whether an instance is nothing but what its __init__ puts into it, so that the program can hold its fields."""
-    if cls in t.knowledge.by_python or cls.__module__.split(".")[0] in _OF_LIBRARIES:
-        return False
-    if any(base is not object and (not base.__flags__ & _HEAP or base.__module__.split(".")[0] in _OF_LIBRARIES) for base in cls.__mro__):
+    begins = attributes._raw(cls, "__init__")
+    is_followed = begins is object.__init__ or isinstance(begins, types.FunctionType)
+    return is_followed and cls not in t.knowledge.by_python and is_plain_class(cls) and not getattr(cls, "__abstractmethods__", None)
+
+
+@functools.cache
+def is_plain_class(cls: type) -> bool:
+    """Whether instances are nothing but their attributes: a class of Python's, over no builtin one, that leaves to `object` how
+    attributes are kept."""
+    if cls.__module__.split(".")[0] in _OF_LIBRARIES or not all(base is object or _holds_nothing(base) for base in cls.__mro__[1:]):
         return False
     plain = {"__new__": object.__new__, "__setattr__": object.__setattr__, "__getattribute__": object.__getattribute__}
     if any(attributes._raw(cls, name) is not method for name, method in plain.items()) or type(cls).__call__ is not type.__call__:
         return False
-    if attributes._raw(cls, "__del__") is not attributes._ABSENT:
-        return False
-    begins = attributes._raw(cls, "__init__")
-    return begins is object.__init__ or isinstance(begins, types.FunctionType)
+    return bool(cls.__flags__ & _HEAP) and attributes._raw(cls, "__del__") is attributes._ABSENT
+
+
+def _holds_nothing(base: type) -> bool:
+    """Whether a base class is the user's, or one of the abstract ones, which have methods alone."""
+    is_abstract = base.__module__ in ("abc", "typing") or base.__module__.startswith(("collections.abc", "_collections_abc"))
+    return bool(base.__flags__ & _HEAP) and (is_abstract or base.__module__.split(".")[0] not in _OF_LIBRARIES)
 
 
 def make(t: Translator, cls: type, arguments: Arguments, keywords: Keywords) -> Value | None:

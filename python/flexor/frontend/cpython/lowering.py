@@ -274,6 +274,18 @@ class Lowering(Composites, Matrices, Masked, Orders, Ranges):
             raise NotWritten("data that is no number")
         return self.writer.op("full", data, shape=[], dtype=self.fill_dtype(data, dtype, device))
 
+    def number_kind(self, value: Any) -> str:
+        """The kind of a number: "bool", "int" or "float"."""
+        kind = value.kind if isinstance(value, Dynamic) else type(plain(value)).__name__
+        if kind not in ("bool", "int", "float"):
+            raise NotWritten("data that are no numbers")
+        return kind
+
+    def lifted_lists(self, data: Any) -> Any:
+        """A known tuple as a tuple of values."""
+        known = data.object if isinstance(data, Known) else data
+        return TupleValue([self.lifted_lists(lifted(item)) for item in known]) if type(known) is tuple else data
+
     def as_tensor(self, data: Any, dtype: Any, device: Any) -> Any:
         """torch.as_tensor: a tensor itself where it has the dtype."""
         if _is_number(data):

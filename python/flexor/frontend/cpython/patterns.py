@@ -23,6 +23,7 @@ def is_sequence(t: Translator, value: Value) -> Value:
         return t.foreign("match", _is_a_sequence, [value], result="bool")
     if isinstance(value, (TupleValue, ListValue, RunList)):
         return Known(True)
+    _refuse_collections(t, value)
     return Known(isinstance(value, Known) and _is_a_sequence(value.object))
 
 
@@ -30,7 +31,13 @@ def is_mapping(t: Translator, value: Value) -> Value:
     """Whether a mapping pattern may fit."""
     if isinstance(value, Dynamic) and value.kind == "object":
         return t.foreign("match", _is_a_mapping, [value], result="bool")
+    _refuse_collections(t, value)
     return Known(isinstance(value, DictValue) or (isinstance(value, Known) and _is_a_mapping(value.object)))
+
+
+def _refuse_collections(t: Translator, value: Value) -> None:
+    if isinstance(value, InstanceValue) and value.cls.__flags__ & (_SEQUENCE | _MAPPING):
+        raise NotTranslated(f"a match on a {value.cls.__name__} of the program", t.state.top.line)
 
 
 def _is_a_sequence(obj: Any) -> bool:

@@ -76,6 +76,8 @@ class Functions:
         """The result of a call."""
         t = self.t
         t.keep_unpacked(locals_)
+        if t.state.objects:
+            t.objects.give_up()
         self._refuse_writes()
         for name, value in locals_.items():
             _check(value, t.state.top.line, set())

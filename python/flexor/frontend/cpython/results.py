@@ -7,6 +7,9 @@ from typing import Any
 
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
+    ArgumentItems,
+    ArgumentMapping,
+    ArgumentObject,
     SCALARS,
     ArgumentDict,
     ArgumentList,
@@ -66,6 +69,8 @@ def template(value: Value) -> tuple[Template, list[Dynamic]]:
             return ("value", at, v.kind if v.kind != "list" else f"list of {v.dtype}")
         if isinstance(v, (ArgumentList, ArgumentDict)):
             return ("input", v.origin)
+        if isinstance(v, (ArgumentObject, ArgumentItems, ArgumentMapping)):
+            return ("argument", v.number)
         if isinstance(v, TupleValue):
             return ("tuple", v.cls, tuple(describe(item) for item in v.items))
         if isinstance(v, ListValue):
@@ -156,7 +161,7 @@ def _shared(value: Value) -> set[int]:
             parts = v.fields.values()
         if any(v is other for other in around):
             raise NotTranslated("a result that contains itself")
-        if isinstance(v, (ArgumentList, ArgumentDict)):
+        if isinstance(v, (ArgumentList, ArgumentDict, ArgumentObject, ArgumentItems, ArgumentMapping)):
             return
         if isinstance(v, (ListValue, RunList, SetValue, DictValue, InstanceValue)):
             if id(v) in seen:
@@ -191,6 +196,9 @@ def builder(described: Template, is_numpy: bool) -> Callable[[Sequence[Any], Any
             return made
 
         return share
+    if kind == "argument":
+        met = described[1]
+        return lambda values, inputs, objects: inputs.found[met]
     if kind == "known":
         obj = described[1].object
         return lambda values, inputs, objects: obj

@@ -7,13 +7,15 @@ from typing import Any
 
 from flexor.frontend.cpython.decode import Step
 from flexor.frontend.cpython.flow import decoded, flow
-from flexor.frontend.cpython.values import Value, clone
+from flexor.frontend.cpython.values import DictValue, InstanceValue, ListValue, Value, changes_of, clone
 
 
 class Frame:
     """One call that is being followed."""
 
-    __slots__ = ("code", "forks", "globals", "is_caught", "is_generator", "locals", "on_return", "pc", "place", "stack", "steps")
+    __slots__ = (
+        "at", "code", "forks", "globals", "handled", "is_caught", "is_generator", "locals", "on_return", "pc", "place", "stack", "steps",
+    )  # fmt: skip
 
     def __init__(self, code: types.CodeType, globals_: dict[str, Any], forks: int) -> None:
         self.code, self.globals, self.forks = code, globals_, forks
@@ -21,6 +23,8 @@ class Frame:
         self.locals: dict[str, Value] = {}
         self.stack: list[Value] = []
         self.pc = 0
+        self.at = 0  # the step that is being followed
+        self.handled: list[Value] = []  # exceptions whose handlers are open, innermost last
         self.is_generator = False
         self.is_caught = False  # a caller looks at the exceptions of the call
         self.on_return: Value | None = None  # what the caller gets instead of the result (a constructor's instance)
@@ -39,10 +43,16 @@ class Frame:
         return self.steps[min(self.pc, len(self.steps) - 1)].line
 
 
+def _contents(value: Any) -> Any:
+    if isinstance(value, InstanceValue):
+        return value.fields
+    return value.items if isinstance(value, (ListValue, DictValue)) else value
+
+
 class State:
     """The calls that are open, outermost first, and how many branches of the run lie behind."""
 
-    __slots__ = ("forks", "frames", "has_acted", "heads", "is_clobbered", "pending", "written")
+    __slots__ = ("forks", "frames", "has_acted", "heads", "is_clobbered", "objects", "pending", "written")
 
     def __init__(self, frames: list[Frame], forks: int) -> None:
         self.frames, self.forks = frames, forks
@@ -50,6 +60,7 @@ class State:
         self.pending: dict[tuple[Any, Any], None] = {}  # those of `written` that are still to be done, in order
         self.has_acted = False  # behind a call with an effect
         self.heads: dict[Any, Any] = {}  # chain at the head of a loop -> (forks, keys, places) when the way here last passed it
+        self.objects: dict[int, Value] = {}  # of the arguments, by number: as they are known and written here
         self.is_clobbered = False  # behind a call that may change what is known of Python's objects
 
     @property
@@ -74,7 +85,29 @@ class State:
                 out[depth, "result", 0] = frame.on_return
         for key, value in self.written.items():
             out[("written", *key)] = value
+        for number, value in self.objects.items():
+            for kind, name, new in changes_of(value):
+                out["argument", number, (kind, name)] = new
         return out
+
+    def holder(self, place: tuple[Any, ...]) -> tuple[Any, Any] | None:
+        """The container and the key in it that a place means, as `places` names them, followed by steps into structures; None
+        where this state has no such place."""
+        where, kind, name, *path = place
+        if where == "argument":
+            value: Any = self.objects.get(kind)
+            path = [name[1], *path]
+        else:
+            frame = self.frames[where]
+            value, path = frame.locals if kind == "local" else frame.stack, [name, *path]
+        for step in path[:-1]:
+            try:
+                value = _contents(value)[step]
+            except (IndexError, KeyError, TypeError):
+                return None
+        value = _contents(value)
+        has = path[-1] in value if isinstance(value, dict) else isinstance(value, list) and type(path[-1]) is int and path[-1] < len(value)
+        return (value, path[-1]) if has else None
 
     def copy(self, replaced: dict[int, Value]) -> State:
         """The state with values put in the place of others (by id); what cannot be read any more is dropped."""
@@ -85,13 +118,14 @@ class State:
             live = flow(frame.code).live[frame.pc] if frame.pc < len(frame.steps) else frozenset()
             new.locals = {name: clone(value, memo) for name, value in frame.locals.items() if name in live}
             new.stack = [clone(value, memo) for value in frame.stack]
-            new.pc = frame.pc
+            new.pc, new.at, new.handled = frame.pc, frame.at, list(frame.handled)
             new.is_generator, new.is_caught = frame.is_generator, frame.is_caught
             new.on_return = clone(frame.on_return, memo)
             new.place = frame.place
             frames.append(new)
         copy = State(frames, self.forks)
         copy.has_acted, copy.is_clobbered = self.has_acted, self.is_clobbered
+        copy.objects = {number: clone(value, memo) for number, value in self.objects.items()}
         copy.heads, copy.pending = dict(self.heads), dict(self.pending)
         copy.written = {key: clone(value, memo) for key, value in self.written.items()}
         return copy

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from flexor.frontend.cpython import attributes, builtin, calls, contexts, evaluate, helpers, indexing, instances, patterns, special
+from flexor.frontend.cpython import attributes, builtin, calls, contexts, evaluate, exceptions, helpers, indexing, instances, patterns, special
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.operations import Operation
 from flexor.frontend.cpython.values import (
@@ -25,6 +25,8 @@ from flexor.frontend.cpython.values import (
     SliceValue,
     TupleValue,
     Value,
+    is_known,
+    whole,
 )
 
 if TYPE_CHECKING:
@@ -345,6 +347,8 @@ def _(t: Translator, _arg: Any) -> None:
 @step(O.RAISE)
 def _(t: Translator, count: int) -> None:
     values = t.state.top.pop(count)
+    if not values and (handled := exceptions.handled(t)) is not None:
+        exceptions.throw_again(t, handled)
 
     def fail(*parts: Any) -> None:
         if len(parts) == 2:
@@ -352,6 +356,47 @@ def _(t: Translator, count: int) -> None:
         raise parts[0] if parts else RuntimeError("No active exception to reraise")
 
     evaluate.raises(t, "raise", fail, values)
+
+
+# Handlers of exceptions: reached by those that are known at translation. Below the exception lies the one that was handled before.
+
+
+@step(O.EXCEPTION_BEGIN)
+def _(t: Translator, _arg: Any) -> None:
+    frame = t.state.top
+    error = frame.stack.pop()
+    frame.handled.append(error)
+    frame.stack += [Known(None), error]
+
+
+@step(O.EXCEPTION_MATCH)
+def _(t: Translator, _arg: Any) -> None:
+    frame = t.state.top
+    classes, error = frame.stack.pop(), frame.stack[-1]
+    if not is_known(classes) or not isinstance(error, Known):
+        raise NotTranslated("a handler of exceptions that only the run knows", frame.line)
+    frame.stack.append(Known(isinstance(error.object, whole(classes))))
+
+
+@step(O.EXCEPTION_END)
+def _(t: Translator, _arg: Any) -> None:
+    frame = t.state.top
+    frame.stack.pop()
+    if frame.handled:
+        frame.handled.pop()
+
+
+@step(O.WITH_EXCEPT)
+def _(t: Translator, _arg: Any) -> None:
+    t.state.top.stack.append(Known(None))  # context managers that are followed do not look at exceptions
+
+
+@step(O.RERAISE)
+def _(t: Translator, _arg: Any) -> None:
+    error = t.state.top.stack.pop()
+    if not isinstance(error, Known):
+        raise NotTranslated("an exception of the run raised again", t.state.top.line)
+    exceptions.throw_again(t, error.object)
 
 
 # ----------------------------------------------------------------------------------------------------------------- calls

@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from flexor.errors import FlexorError
-from flexor.frontend.cpython import attributes, calls, effects, evaluate, foreign, results, special, steps
+from flexor.frontend.cpython import attributes, calls, effects, evaluate, exceptions, foreign, results, special, steps
 from flexor.frontend.cpython.decode import NotTranslated, Restart, Step
 from flexor.frontend.cpython.flow import flow
 from flexor.frontend.cpython.guards import Guards, Place
 from flexor.frontend.cpython.lowering import Lowering
+from flexor.frontend.cpython.objects import Objects, Put
 from flexor.frontend.cpython.operations import BRANCHES, Operation
 from flexor.frontend.cpython.recursion import Functions
 from flexor.frontend.cpython.state import Frame, State
@@ -40,6 +41,7 @@ from flexor.frontend.cpython.values import (
     TupleValue,
     Value,
     dynamics,
+    parts_apart,
 )
 from flexor.frontend.cpython.writer import NotKnown, NotWritten, Writer, dtype_name
 
@@ -64,10 +66,13 @@ class Knowledge:
     """What earlier attempts have found out; it only grows."""
 
     widened: set[tuple[Any, Any]] = dataclasses.field(default_factory=set)  # (chain of pcs, place): a number that loops change
+    blurred: set[Any] = dataclasses.field(default_factory=set)  # chains of pcs that ways with different sizes lead to
     foreign: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)  # sites whose op the Builder refuses
     fixed: set[str] = dataclasses.field(default_factory=set)  # arguments whose value has to be known
     unrolls: bool = False  # loops over long ranges are written out
     defers: bool = True  # writes are done when the program ends
+    numbers: dict[tuple[Any, ...], float] = dataclasses.field(default_factory=dict)  # that objects of the arguments held, by path
+    varying_numbers: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)  # those that have been found to be others
     live: set[tuple[int, Any]] = dataclasses.field(default_factory=set)  # attributes that the function writes
     elements: dict[Any, tuple[str, str | None, int]] = dataclasses.field(default_factory=dict)  # of lists that loops fill
     results: dict[tuple[Any, ...], tuple[str, int]] = dataclasses.field(default_factory=dict)  # tensors that sites gave
@@ -88,6 +93,7 @@ class Block:
     state: State
     slots: list[Dynamic]  # what is handed over, in order: values of `state` among others
     is_shared: bool  # several ways lead here
+    keeps_sizes: bool  # what is known of the sizes of tensors holds on all of them
     first: Callable[[State], None] | None = None
 
 
@@ -130,7 +136,7 @@ class Translator:
         self._symbols: set[str] = set()
         self.has_effects = False
         self.defers = False  # something is written when the program ends
-        self.puts: dict[effects.Place, tuple[str, Callable[[Any], None]]] = {}  # what writes a place, with its name
+        self.puts: dict[effects.Place, tuple[str, Callable[[Any], None] | Put]] = {}  # what writes a place, with its name
         self.catches: int | None = None  # a line whose exceptions the function looks at: Python has to begin such a call anew
         self.opens = False  # managers of Python are open in between: a run that raises has to leave them
         self._acts_in_try: int | None = None  # a line of a try that may raise behind an effect
@@ -144,7 +150,8 @@ class Translator:
         self.exits: dict[Any, Exit] = {}
         self.foreign_calls: list[tuple[str, int, str]] = []  # (file, line, what)
         self.typed_calls: list[tuple[str, int, str]] = []  # the same of calls whose results are known before the run
-        self._blocks: dict[Any, Any] = {}  # key -> label
+        self.objects = Objects(self)
+        self._blocks: dict[Any, tuple[Any, Any]] = {}  # key -> (label, what is known of sizes there)
         self._versions: dict[Any, int] = {}  # chain at the head of a loop -> states in which it has come round
         self._todo: list[Block] = []
         self._steps = 0
@@ -166,6 +173,7 @@ class Translator:
         if self.opens and not (self.has_effects or self.lowering.has_writes):
             self.catches = frame.line  # Python begins such a call anew, and leaves its managers itself
         effects.check_order(self)
+        self.objects.settle()
 
     def begin(self) -> None:
         """Forgets the blocks and values of one function of the Module, before another is written."""
@@ -177,11 +185,13 @@ class Translator:
         """Writes the blocks of a function of the Module."""
         entry, state = self.writer.function.label(), State([frame], 0)
         state.has_acted = self.functions.current is not None  # its callers may have
-        self._todo.append(Block(entry, state, [], False))
+        if self.functions.current is None:
+            state.objects.update(self.objects.roots)
+        self._todo.append(Block(entry, state, [], False, True))
         while self._todo:
             block = self._todo.pop()
             self.writer.function.place(block.label)
-            taken = self.writer.take_over(block.slots)
+            taken = self.writer.take_over(block.slots, block.keeps_sizes)
             self.state = block.state.copy({id(old): new for old, new in zip(block.slots, taken)})
             self.guards.later = self.later if self.state.is_clobbered else None
             try:
@@ -207,10 +217,13 @@ class Translator:
             if self._steps > MOST_STEPS:
                 raise NotTranslated(f"more than {MOST_STEPS} steps: a loop that is known at translation runs too often", step.line)
             self.writer.builder.set_location(frame.code.co_filename, step.line)
-            if frame.is_caught or frame.pc in flow(frame.code).caught:
-                self._step_in_try(step)
-            else:
-                self._step(step)
+            try:
+                if frame.is_caught or frame.pc in flow(frame.code).caught:
+                    self._step_in_try(step)
+                else:
+                    self._step(step)
+            except exceptions.Thrown:
+                continue
 
     def _step_in_try(self, step: Step) -> None:
         """A step whose exceptions the function looks at: that matters where it leaves something to the run."""
@@ -227,6 +240,7 @@ class Translator:
 
     def _step(self, step: Step) -> None:
         frame = self.state.top
+        frame.at = frame.pc
         operation, arg = step.operation, step.arg
         if steps.reads_ahead(self, operation, arg):
             return
@@ -255,11 +269,9 @@ class Translator:
         frame = state.top
         facts = flow(frame.code)
         if frame.pc in facts.heads:
-            step = frame.steps[frame.pc]
-            at = {Operation.FOR_ITER: -1, Operation.SEND: -2}.get(step.operation)
-            is_unrolled = at is not None and evaluate.is_static(frame.stack[at])
-            return state.forks > 0 or not is_unrolled
-        return frame.pc in facts.joins and state.forks > 0
+            return state.forks > frame.forks or not _is_unrolled(frame)
+        # Ways that parted before the call meet again behind it.
+        return frame.pc in facts.joins and state.forks > frame.forks
 
     # -------------------------------------------------------------------------------------------------- joins, loops
 
@@ -272,20 +284,27 @@ class Translator:
         description = Description()
         keys = {place: description.of(value) for place, value in places.items()}
         key = (chain, state.is_clobbered, state.has_acted, tuple(state.pending), tuple(keys.items()))
-        label = self._blocks.get(key)
+        sizes = None if chain in self.knowledge.blurred else [_sizes_key(self.writer.known_sizes(slot)) for slot in description.slots]
+        label, before = self._blocks.get(key, (None, sizes))
+        if before != sizes:
+            self.knowledge.blurred.add(chain)
+            raise Restart
         if label is None:
-            if state.top.pc in flow(state.top.code).heads:
+            if state.top.pc in flow(state.top.code).heads and not _is_unrolled(state.top):
                 self._learn(chain, state, keys, places)
-            label = self._blocks[key] = self.writer.function.label()
-            self._todo.append(Block(label, state, description.slots, True))
+            label = self.writer.function.label()
+            self._blocks[key] = label, sizes
+            self._todo.append(Block(label, state, description.slots, True, sizes is not None))
         self.writer.hand_over(description.slots)
         self.writer.function.jump(label)
         raise Ended
 
     def _widen(self, state: State, chain: Any, place: Any) -> State:
         """Makes what a place holds a value of the run."""
-        depth, where, name = place
-        holder: Any = state.frames[depth].locals if where == "local" else state.frames[depth].stack
+        found = state.holder(place)
+        if found is None:  # the place holds another kind of object on this way
+            return state
+        holder, name = found
         value = holder[name]
         if isinstance(value, Known) and type(value.object) in (bool, int, float):
             holder[name] = self.writer.constant(value.object)
@@ -304,7 +323,10 @@ class Translator:
         forks, old_keys, old_places = state.heads.get(chain, (state.forks, {}, {}))
         state.heads[chain] = state.forks, keys, places
         if forks != state.forks:  # else no branch of the run lies between: the loop is known at translation
-            differing = {p: (v, old_places[p]) for p, v in places.items() if p[0] != "written" and old_keys.get(p) != keys[p] and p in old_places}
+            differing: dict[Any, tuple[Value, Value]] = {}
+            for place, value in places.items():
+                if place[0] != "written" and place in old_places and old_keys[place] != keys[place]:
+                    differing.update((place + path, (new, old)) for path, new, old in parts_apart(value, old_places[place]))
             changed = {(chain, place) for place, (new, old) in differing.items() if _are_alike(new, old)}
             for place, (new, old) in differing.items():
                 element = calls.element_of(new.items) if isinstance(new, ListValue) and isinstance(old, ListValue) else None
@@ -371,8 +393,8 @@ class Translator:
         self.writer.hand_over(union)
         labels = [self.writer.function.label() for _ in range(2)]
         self.writer.function.branch(operand, *labels)
-        self._todo.append(Block(labels[1], negative, union, False))
-        self._todo.append(Block(labels[0], positive, union, False, first))
+        self._todo.append(Block(labels[1], negative, union, False, True))
+        self._todo.append(Block(labels[0], positive, union, False, True, first))
         raise Ended
 
     def _for_iter(self, target: int) -> None:
@@ -423,7 +445,7 @@ class Translator:
 
     def _yield(self) -> None:
         frame = self.state.frames.pop()
-        if frame.pc in flow(frame.code).caught:
+        if frame.pc in flow(frame.code).closing and frame.pc in flow(frame.code).caught:
             raise NotTranslated("a generator that stops inside a try: it may be closed there", frame.line)
         caller = self.state.top
         generator = caller.stack[-1]
@@ -515,7 +537,7 @@ class Translator:
         most = max((len(e.values) for e in exits), default=0)
         for number, leaving in enumerate(exits):
             self.writer.function.place(leaving.label)
-            results: list[Any] = [v.native for v in self.writer.take_over(leaving.values)]
+            results: list[Any] = [v.native for v in self.writer.take_over(leaving.values, keeps_sizes=False)]
             results += [None] * (most - len(results))
             self.writer.function.give([number, *results] if several else results)
         if self.is_for_file and several:
@@ -599,7 +621,7 @@ class Translator:
             if self.lowering.framework == "torch" and any(True for _ in dynamics(keywords["out"])):  # type: ignore[index]
                 raise NotTranslated(f"an output argument of {what}, which may get another shape", self.state.top.line)
         self.keep_unpacked((*arguments, *(keywords or {}).values()))
-        if self.state.pending and not bookkeeping:
+        if (self.state.pending or self.state.objects) and not bookkeeping:
             effects.flush_before(self, (*arguments, *(keywords or {}).values()), clobbers)
         if not is_pure:
             if self._in_try:
@@ -708,6 +730,16 @@ class Translator:
         for value in dynamics(values):
             if value.weight is not None and not self.is_for_file:
                 self._unpack(value.weight)
+
+
+def _is_unrolled(frame: Frame) -> bool:
+    """Whether a loop head stands before an iteration of a loop that is written out."""
+    at = {Operation.FOR_ITER: -1, Operation.SEND: -2}.get(frame.steps[frame.pc].operation)
+    return at is not None and evaluate.is_static(frame.stack[at])
+
+
+def _sizes_key(sizes: tuple[Value | None, ...] | None) -> Any:
+    return None if sizes is None else tuple(v.object if isinstance(v, Known) else v and v.anywhere for v in sizes)  # type: ignore[attr-defined]
 
 
 def _decided(condition: Value, outcome: bool) -> dict[int, Value]:

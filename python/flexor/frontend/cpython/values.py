@@ -54,13 +54,15 @@ class Dynamic(Value):
     dtype     framework name of a tensor's dtype; None: only the run knows
     rank      of a tensor; -1: only the run knows
     weight    name of the weight that a tensor is, or is a view of
+    sizes     of a tensor that comes from another basic block: what was known of its sizes there; None: ask the Builder
     """
 
-    __slots__ = ("anywhere", "dtype", "kind", "native", "rank", "weight")
+    __slots__ = ("anywhere", "dtype", "kind", "native", "rank", "sizes", "weight")
 
     def __init__(self, kind: str, native: Any, anywhere: str | None = None, dtype: str | None = None, rank: int = -1) -> None:
         self.kind, self.native, self.anywhere, self.dtype, self.rank = kind, native, anywhere, dtype, rank
         self.weight: str | None = None
+        self.sizes: tuple[Value | None, ...] | None = None
 
     def __repr__(self) -> str:
         return f"Dynamic({self.kind} {self.dtype} {self.rank})"
@@ -204,6 +206,69 @@ class InstanceValue(Value):
         self.cls, self.fields = cls, fields
 
 
+class ArgumentObject(InstanceValue):
+    """An object of the arguments that is known by what it holds, the `number`-th that the translation has met. `fields` are the
+    attributes that have been read or written, `read` those that have been read, as they were found."""
+
+    __slots__ = ("number", "read")
+
+    def __init__(self, cls: type, number: int) -> None:
+        super().__init__(cls, {})
+        self.number = number
+        self.read: dict[str, Value] = {}
+
+
+class ArgumentItems(ListValue):
+    """A list in such an object; `read` are the items that it had."""
+
+    __slots__ = ("number", "read")
+
+    def __init__(self, items: Iterable[Value], number: int) -> None:
+        super().__init__(items)
+        self.number, self.read = number, tuple(self.items)
+
+
+class ArgumentMapping(DictValue):
+    """A dict in such an object; `read` are the items that it had."""
+
+    __slots__ = ("number", "read")
+
+    def __init__(self, items: dict[Any, Value], number: int) -> None:
+        super().__init__(items)
+        self.number, self.read = number, dict(items)
+
+
+def parts_apart(new: Value, old: Value) -> Iterator[tuple[tuple[Any, ...], Value, Value]]:
+    """The smallest parts in which two values differ, with the steps that lead there through structures that can be changed."""
+    pairs: Any = None
+    if isinstance(new, InstanceValue) and isinstance(old, InstanceValue) and new.cls is old.cls and new.fields.keys() == old.fields.keys():
+        pairs = [(name, part, old.fields[name]) for name, part in new.fields.items()]
+    elif isinstance(new, DictValue) and isinstance(old, DictValue) and new.cls is old.cls and new.items.keys() == old.items.keys():
+        pairs = [(key, part, old.items[key]) for key, part in new.items.items()]
+    elif isinstance(new, ListValue) and isinstance(old, ListValue) and len(new.items) == len(old.items):
+        pairs = [(i, part, other) for i, (part, other) in enumerate(zip(new.items, old.items))]
+    if pairs is None:
+        yield (), new, old
+        return
+    for step, part, other in pairs:
+        if Description().of(part) != Description().of(other):
+            yield from (((step, *path), a, b) for path, a, b in parts_apart(part, other))
+
+
+def changes_of(value: Value) -> Iterator[tuple[str, Any, Value]]:
+    """What has been written to an object of the arguments: (kind, key, value)."""
+    if isinstance(value, ArgumentObject):
+        for name, new in value.fields.items():
+            if new is not value.read.get(name):
+                yield "attribute", name, new
+    elif isinstance(value, ArgumentItems):
+        if len(value.items) != len(value.read) or any(new is not old for new, old in zip(value.items, value.read)):
+            yield "items", None, TupleValue(value.items)
+    elif isinstance(value, ArgumentMapping):
+        if list(value.items) != list(value.read) or any(new is not value.read[key] for key, new in value.items.items()):
+            yield "dict", tuple(value.items), TupleValue(value.items.values())
+
+
 # ------------------------------------------------------------------------------------------------------------- iterators
 
 
@@ -282,6 +347,9 @@ _PARTS: dict[type, tuple[tuple[str, ...], tuple[str, ...]]] = {
     MethodValue: (("receiver", "function"), ()),
     PartialValue: (("function", "arguments", "keywords"), ()),
     InstanceValue: (("fields",), ("cls",)),
+    ArgumentObject: (("fields", "read"), ("cls", "number")),
+    ArgumentItems: (("items", "read"), ("number",)),
+    ArgumentMapping: (("items", "read"), ("cls", "number")),
     GeneratorValue: (("locals", "stack"), ("code", "pc")),
     SequenceIterator: (("items", "source"), ("at", "length")),
     RangeIterator: (("following", "stop"), ("step",)),
@@ -341,6 +409,8 @@ class Description:
         parts = _PARTS.get(type(value))
         if parts is None:
             return value if not isinstance(value, Value) else type(value).__name__
+        if isinstance(value, (ArgumentObject, ArgumentItems, ArgumentMapping)):
+            return ("argument", value.number)  # State.places has what is written to it
         if id(value) in self._seen:
             return ("again", self._seen[id(value)])
         self._seen[id(value)] = len(self._seen)

@@ -60,6 +60,7 @@ class Writer:
         """Goes on with a function that has been declared: what follows is written into it."""
         self.function = self._begun[name]
         self._variables: list[Any] = []
+        self._symbols: dict[str, Dynamic] = {}  # sizes of arguments by name
         self._like = {kind: self.function.constant(value) for kind, value in _EXAMPLES.items()}
 
     # ---------------------------------------------------------------------------------------------------------- values
@@ -76,6 +77,10 @@ class Writer:
         """A further argument of the function, of a type in text form."""
         made = self.wrap(self.function.input(name, text), f"input {name}")
         self.inputs.append(made)
+        for axis in range(made.rank):
+            size = made.native.size(axis)
+            if size.is_known() and str(size).isidentifier():
+                self._symbols.setdefault(str(size), Dynamic("int", size, f"size {size}"))
         return made
 
     def parameter(self, function: str, name: str, like: Dynamic) -> Dynamic:
@@ -234,14 +239,28 @@ class Writer:
 
     def size(self, tensor: Dynamic, axis: int) -> Value:
         """A size of a tensor."""
+        if tensor.sizes is not None and (known := tensor.sizes[axis]) is not None:
+            return known
         native = tensor.native.size(axis)
         if not native.is_known():
             return Dynamic("int", native)
-        text = str(native)
+        # Symbols are read from the arguments; of an expression over them the tensor at hand is the shorter way.
+        known = self._named_size(str(native))
+        return known if known is not None else self.wrap(self.function.size(tensor.native, axis))
+
+    def _named_size(self, text: str) -> Value | None:
         if text.lstrip("-").isdigit():
             return Known(int(text))
-        # Symbols are read from the arguments; of an expression over them the tensor at hand is the shorter way.
-        return Dynamic("int", native, f"size {text}") if text.isidentifier() else self.wrap(self.function.size(tensor.native, axis))
+        return self._symbols.get(text)
+
+    def known_sizes(self, tensor: Dynamic) -> tuple[Value | None, ...] | None:
+        """What is known of a tensor's sizes in every basic block: numbers and symbols of the arguments."""
+        if tensor.sizes is None and tensor.rank > 0:
+            _, _, inside = tensor.native.type().partition("[")
+            texts = inside.rstrip("?").removesuffix("]").split(", ")
+            # An expression over symbols may have commas of its own; such a type says nothing here.
+            tensor.sizes = tuple(map(self._named_size, texts)) if len(texts) == tensor.rank else (None,) * tensor.rank
+        return tensor.sizes
 
     def constant(self, value: Any) -> Dynamic:
         """A number as a value of the program."""
@@ -282,14 +301,18 @@ class Writer:
         for number, value in enumerate(values):
             self.function.store(self.variable(number), value.native)
 
-    def take_over(self, values: Sequence[Dynamic]) -> list[Dynamic]:
-        """The values that the block before has handed over, as values of this block."""
+    def take_over(self, values: Sequence[Dynamic], keeps_sizes: bool) -> list[Dynamic]:
+        """The values that the block before has handed over, as values of this block; with what was known of sizes, if every way
+        that leads here agrees on that."""
         taken = []
         for number, value in enumerate(values):
             like = value.native if value.kind == "tensor" else self._like.get(value.kind)
             native = self.function.take(self.variable(number), like)
-            taken.append(Dynamic(value.kind, native, None, value.dtype, value.rank))
-            taken[-1].weight = value.weight
+            made = Dynamic(value.kind, native, None, value.dtype, value.rank)
+            if keeps_sizes and value.kind == "tensor":
+                made.sizes = self.known_sizes(value)
+            made.weight = value.weight
+            taken.append(made)
         return taken
 
 
