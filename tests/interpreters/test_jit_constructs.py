@@ -1,5 +1,7 @@
 """Constructs of Python under flexor.jit, each beside Python, and followed: by no fallback, and but for what is named by no foreign call."""
 
+import abc
+import collections
 import contextlib
 import copy
 import dataclasses
@@ -328,6 +330,45 @@ SLOTTED = Slotted(3)
 
 
 @case((X,))
+def an_attribute_that_has_no_slot(x):
+    slotted = Slotted(x)
+    slotted.other = 1
+    return slotted.a
+
+
+class Shaped(abc.ABC):
+    @abc.abstractmethod
+    def area(self):
+        """Of the shape."""
+
+
+class Square(Shaped):
+    def __init__(self, side):
+        self.side = side
+
+    def area(self):
+        return self.side * self.side
+
+
+@case((X,))
+def classes_with_methods_to_fill_in(x):
+    return Square(x).area(), isinstance(Square(1), Shaped)
+
+
+@case((X,), leaves=("Shaped",))
+def an_abstract_class_has_no_instances(x):
+    return Shaped()
+
+
+Pair = collections.namedtuple("Pair", "a b")
+
+
+@case((X, 1), (X, 2))
+def named_tuples_compared(x, n):
+    return Pair(1, n) == Pair(1, 2), [Pair(n, n)] == [Pair(2, 2)], Pair(n, 1) in [Pair(2, 1)], Pair(1, 2) == (1, 2), Pair(1, x)._replace(b=n)
+
+
+@case((X,))
 def slots_of_known_objects_written(x):
     before = SLOTTED.a
     SLOTTED.a = 4
@@ -418,6 +459,14 @@ def operator_(x):
         operator.add(x, 1), operator.mul(x, x), operator.neg(x), second([1, x]), shape(x), operator.itemgetter(0, 1)((1, 2)),
         operator.getitem([3, 4], 1), operator.lt(1, 2), operator.not_(0), operator.methodcaller("sum", axis=0)(x),
     )  # fmt: skip
+
+
+@case((X,))
+def operator_writes(x):
+    items, table = [1, 2], {}
+    operator.setitem(items, 0, x)
+    operator.setitem(table, "a", 1)
+    return items, table, operator.iadd(items, [3]) is items
 
 
 @case((X,))

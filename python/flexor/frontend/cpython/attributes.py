@@ -581,6 +581,7 @@ def store(t: Translator, obj: Value, name: str, value: Value) -> None:
     if isinstance(obj, InstanceValue):
         if not _by_setter(t, obj, obj.cls, name, value):
             _refuse_setters(t, obj.cls, name)
+            instances.refuse_without_slot(t, obj, name)
             obj.fields[name] = value
         return
     if isinstance(obj, CellValue) or not isinstance(obj, Known):

@@ -53,7 +53,9 @@ def call(t: Translator, function: Any, arguments: Arguments, keywords: Keywords)
         return _container_method(t, owner, function.__name__, arguments, keywords)
     if isinstance(owner, contextvars.ContextVar) and function.__name__ in context.METHODS and not keywords:
         return context.method(t, owner, function.__name__, arguments)
-    given = list(map(_settled, [*arguments, *keywords.values()]))
+    given = [*arguments, *keywords.values()]
+    if isinstance(owner, (str, bytes)) or function.__module__ == "math":
+        given = list(map(_settled, given))
     of_value = evaluate.is_plain(owner) and owner is not None and (not isinstance(owner, type) or owner.__module__ == "builtins")
     if function.__name__ == "join" and isinstance(owner, (str, bytes)) and arguments and calls.is_open(arguments[0]):
         return calls.call(t, Known(helpers.joined), [Known(owner), *arguments], keywords)

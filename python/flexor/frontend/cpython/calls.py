@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from flexor.frontend.cpython import (
     attributes,
     builtin,
-    contexts,
     evaluate,
     exceptions,
     helpers,
     instances,
     library,
     lowering,
+    managers,
     modules,
     recipes,
     special,
@@ -94,9 +94,9 @@ _KEYS_OF_BUILTINS = (type, types.BuiltinFunctionType, types.FunctionType)
 
 
 def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywords) -> Value | None:
-    if function is contexts.leave_context:
+    if function is managers.leave_context:
         return Known(None)
-    if function is contexts.opened or function is contexts.closed:
+    if function is managers.opened or function is managers.closed:
         return t.foreign(name_of(function), function, arguments, result="none", bookkeeping=True)
     if function is getattr(sys.modules.get("flexor"), "jit", None) and len(arguments) == 1:
         return arguments[0]  # followed as it is
@@ -330,8 +330,8 @@ def _python(
             keywords,
         )
     t.guards.attribute(function, "__code__", function.__code__)
-    if contexts.makes_manager(function):
-        return contexts.manager_of(t, function, arguments, keywords)
+    if managers.makes_manager(function):
+        return managers.manager_of(t, function, arguments, keywords)
     wrapped = getattr(function, "__wrapped__", None)
     if wrapped is not None and _is_context_decorator(function):
         return _object(t, wrapped, arguments, keywords)

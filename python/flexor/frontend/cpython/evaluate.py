@@ -293,7 +293,8 @@ def _equal_sequences(t: Translator, op: str, first: list[Value], second: list[Va
         if isinstance(equal, Known):
             if not equal.object:
                 return Known(op == "!=")
-        elif isinstance(equal, Dynamic) and equal.kind == "bool":
+        elif isinstance(equal, Dynamic) and equal.is_scalar:
+            equal = to_bool(t, equal)
             result = equal if isinstance(result, Known) else t.writer.scalar("and", result, equal)
         else:
             raise NotTranslated("sequences of tensors compared", t.state.top.line)
@@ -304,9 +305,7 @@ def _equal_sequences(t: Translator, op: str, first: list[Value], second: list[Va
 
 def tested(t: Translator, op: str, a: Value, b: Value) -> Value:
     """a op b, of what no class of Python compares in its own way."""
-    if isinstance(a, Known) and isinstance(b, Known) and all(_has_plain_equality(t, v.object) for v in (a, b)):
-        return compare(t, op, a, b)  # type: ignore[return-value]
-    result = None if instances.is_users(a) or instances.is_users(b) else compare(t, op, a, b)
+    result = compare(t, op, a, b)
     if result is None:
         raise NotTranslated("objects with comparisons of their own, in a sequence", t.state.top.line)
     return result

@@ -244,7 +244,13 @@ def _reads_only(function: Any) -> bool:
     if isinstance(getattr(function, "__self__", None), (logging.Logger, str, bytes)):
         return True
     module = getattr(function, "__module__", None) or ""
-    return module.split(".")[0] in ("math", "operator") or lowering.is_pure(function)
+    return module.split(".")[0] in ("math", "operator") and not _writes(function) or lowering.is_pure(function)
+
+
+def _writes(function: Any) -> bool:
+    """Whether a function of `operator` changes its first argument."""
+    name = getattr(function, "__name__", "")
+    return name in ("setitem", "delitem") or name.startswith("i") and name[1:] in ("add", "concat", "mul", "sub", "or", "and", "xor")
 
 
 def _is_hashable(obj: Any) -> bool:

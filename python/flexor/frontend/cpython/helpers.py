@@ -49,6 +49,11 @@ def _tuple(iterable: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(out)
 
 
+def new_tuple(cls: type[tuple[Any, ...]], iterable: Iterable[Any]) -> tuple[Any, ...]:
+    """tuple.__new__(cls, iterable)."""
+    return tuple.__new__(cls, listed(iterable))
+
+
 def _set(iterable: Iterable[Any]) -> set[Any]:
     out = set()
     for item in iterable:

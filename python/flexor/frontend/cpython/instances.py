@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from flexor.frontend.cpython.translate import Translator
 
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class of Python's
-_OF_LIBRARIES = ("torch", "numpy", "builtins", "contextlib", "enum", "typing", "abc", "collections", "threading", "weakref")
+_ABSTRACT = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
+_OF_LIBRARIES = ("torch", "numpy", "contextlib", "enum", "collections", "threading", "weakref")
+_PLAIN_BASES = ("contextlib", "collections")  # whose abstract classes hold nothing
 
 
 # --------------------------------------------------------------------------------------------------------- construction
@@ -189,6 +191,16 @@ def missing(t: Translator, value: InstanceValue, name: str) -> Value | None:
         raise AttributeError(f"{value.cls.__name__!r} object has no attribute {name!r}")
 
     evaluate.raises(t, "." + name, fail, [])
+
+
+def refuse_without_slot(t: Translator, value: InstanceValue, name: str) -> None:
+    """Raises what a write of an attribute raises that an instance has no place for."""
+    if value.cls.__dictoffset__ == 0 and attributes._raw(value.cls, name) is attributes._ABSENT:
+
+        def fail() -> None:
+            raise AttributeError(f"{value.cls.__name__!r} object has no attribute {name!r}")
+
+        evaluate.raises(t, "set ." + name, fail, [])
 
 
 def cached_property(t: Translator, value: InstanceValue, name: str, raw: functools.cached_property[Any]) -> Value | None:

@@ -111,6 +111,13 @@ def _one_or_all(found: list[Value | None], t: Translator) -> Value | None:
     return TupleValue(values)
 
 
+def _set_item(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    if len(arguments) != 3 or keywords:
+        return NotImplemented
+    indexing.set_item(t, *arguments)
+    return Known(None)
+
+
 GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 
 
@@ -223,11 +230,25 @@ def _round(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
     return calls.call(t, Known(helpers.rounded), [value], {}) if digits.object is None else NotImplemented
 
 
+# ---------------------------------------------------------------------------------------------------------- containers
+
+
+def _new_tuple(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    """tuple.__new__(cls, iterable), which makes named tuples of iterables."""
+    if len(arguments) != 2 or keywords or not isinstance(arguments[0], Known):
+        return NotImplemented
+    if calls.is_open(arguments[1]):
+        return calls.call(t, Known(helpers.new_tuple), arguments, {})
+    return TupleValue(evaluate.unpacked(t, arguments[1]), arguments[0].object)
+
+
 FUNCTIONS: dict[Any, Handler] = {
+    tuple.__new__: _new_tuple,
     **{function: _binary(text) for function, text in _BINARY.items()},
     **{function: _compare(text) for function, text in _COMPARE.items()},
     **{cls: _getter(cls) for cls in GETTERS},
     operator.getitem: _of_two(lambda t, container, index: indexing.get(t, container, index)),
+    operator.setitem: _set_item,
     operator.contains: _of_two(lambda t, container, item: evaluate.contains(t, item, container)),
     operator.is_: _of_two(lambda t, a, b: evaluate.identical(t, a, b)),
     operator.truth: _unary(lambda t, value: evaluate.to_bool(t, value)),

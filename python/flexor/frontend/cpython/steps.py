@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from flexor.frontend.cpython import attributes, builtin, calls, contexts, evaluate, exceptions, helpers, indexing, instances, patterns, special
+from flexor.frontend.cpython import attributes, builtin, calls, evaluate, exceptions, helpers, indexing, instances, managers, patterns, special
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.operations import Operation
 from flexor.frontend.cpython.values import (
@@ -717,7 +717,7 @@ def _(t: Translator, _arg: Any) -> None:
     manager = stack.pop()
     at = len(stack)
     stack.append(manager)  # what its __exit__ is put in the place of
-    leaving, bound = contexts.enter(t, manager)
+    leaving, bound = managers.enter(t, manager)
     stack[at] = leaving
     push(t, bound)
 
