@@ -194,12 +194,11 @@ def output_of(program: str, *arguments: str) -> str:
     return subprocess.run([path, *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
-def op_stubs() -> str:
-    """The stub of the methods that the package makes of the registry."""
+def output_of_tool(name: str) -> str:
+    """What a program of tools/ prints that imports the package."""
     build = Path(os.environ.get("FLEXOR_BUILD", ROOT / "build"))
-    command = [sys.executable, ROOT / "tools/op_stubs.py"]
     env = {**os.environ, "PYTHONPATH": str(build / "python")}
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=env).stdout
+    return subprocess.run([sys.executable, ROOT / "tools" / name], cwd=ROOT, capture_output=True, text=True, check=True, env=env).stdout
 
 
 def ops_page() -> str:
@@ -259,9 +258,10 @@ def outputs() -> dict[Path, str]:
         ROOT / "docs/reference/opcodes.md": note + opcodes_page(),
         ROOT / "docs/reference/ops.md": note + ops_page(),
         ROOT / "docs/reference/calls.md": note + calls_page(),
+        ROOT / "docs/reference/understands.md": note + output_of_tool("understands.py"),
         ROOT / "docs/reference/options.md": note + options_page(),
         ROOT / "docs/reference/statistics.md": note + statistics_page(),
-        ROOT / "python/flexor/_ops.pyi": op_stubs(),
+        ROOT / "python/flexor/_ops.pyi": output_of_tool("op_stubs.py"),
     }
     for name, part, text in [
         ("ARCHITECTURE.md", "layers", layer_table()),

@@ -155,6 +155,15 @@ def compare(name: str, only: str, reasons: collections.Counter[str]) -> tuple[li
     return differing, counts
 
 
+def _keep(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Writes the rows in the place of those of the same modules and interpreter; others stay."""
+    written = {(row["module"], row["python"]) for row in rows}
+    before = json.loads(path.read_text()) if path.exists() else []
+    kept = [row for row in before if (row["module"], row["python"]) not in written]
+    rows = sorted(kept + rows, key=lambda row: (row["module"], tuple(map(int, row["python"].split(".")))))
+    path.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("modules", nargs="*", default=MODULES)
@@ -174,7 +183,7 @@ def main() -> int:
         if options.reasons:
             print(*(f"{count:5} {reason}" for reason, count in reasons.most_common()), sep="\n")
     if options.json:
-        Path(options.json).write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+        _keep(Path(options.json), rows)
     return 1 if wrong else 0
 
 

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from flexor.frontend.cpython.translate import Translator
 
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class of Python's
-_ABSTRACT = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
 _OF_LIBRARIES = ("torch", "numpy", "contextlib", "enum", "collections", "threading", "weakref")
-_PLAIN_BASES = ("contextlib", "collections")  # whose abstract classes hold nothing
 
 
 # --------------------------------------------------------------------------------------------------------- construction
@@ -43,7 +41,7 @@ def is_plain_class(cls: type) -> bool:
 
 def _holds_nothing(base: type) -> bool:
     """Whether a base class is the user's, or one of the abstract ones, which have methods alone."""
-    is_abstract = base.__module__ in ("abc", "typing") or base.__module__.startswith(("collections.abc", "_collections_abc"))
+    is_abstract = base.__module__ in ("abc", "typing", "contextlib") or base.__module__.startswith(("collections.abc", "_collections_abc"))
     return bool(base.__flags__ & _HEAP) and (is_abstract or base.__module__.split(".")[0] not in _OF_LIBRARIES)
 
 

@@ -700,7 +700,8 @@ def _(t: Translator, positional: int) -> None:
 
 @step(O.COPY_WITHOUT_KEYS)
 def _(t: Translator, _arg: Any) -> None:
-    push(t, patterns.without(t, *t.state.top.stack[-2:]))
+    keys = t.state.top.stack.pop()
+    push(t, patterns.without(t, t.state.top.stack[-1], keys))
 
 
 @step(O.LENGTH)
