@@ -14,19 +14,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flexor.frontend.cpython.values import Dynamic, Known, ListValue, RunList, TupleValue, Value, is_int
-from flexor.frontend.cpython.writer import NotWritten
+from flexor.frontend.cpython.writer import NotWritten, plain
 
 if TYPE_CHECKING:
     from flexor.frontend.cpython.writer import Writer
 
 
 MOST_NUMBERS = 64  # of a tensor that is made of numbers one by one
-
-
-def _plain(value: Any) -> Any:
-    from flexor.frontend.cpython.lowering import plain  # lowering has these methods in turn
-
-    return plain(value)
 
 
 class Composites:
@@ -63,7 +57,7 @@ class Composites:
 
     def ranked(self, value: Any, *ranks: int) -> Any:
         """The tensor, if it has that many axes."""
-        if _plain(self.rank(value)) not in ranks:
+        if plain(self.rank(value)) not in ranks:
             raise NotWritten("another number of axes")
         return value
 
@@ -115,7 +109,7 @@ class Composites:
         if isinstance(beta, Dynamic):
             self.assume(self._compared("ne", beta, Known(0)), "a factor that is not 0")
         if self.dtype_of(c) == "int64":
-            beta, alpha = (factor if is_int(factor) else Known(int(_plain(factor))) for factor in (beta, alpha))
+            beta, alpha = (factor if is_int(factor) else Known(int(plain(factor))) for factor in (beta, alpha))
         scaled = product if _is(alpha, 1) else self.writer.op("mul", product, alpha)
         if _is(beta, 0):
             return scaled
@@ -125,9 +119,9 @@ class Composites:
     def inner(self, x: Any, y: Any) -> Any:
         """torch.inner: sums over the last axes."""
         self.numbers(x, y)
-        if 0 in (_plain(self.rank(x)), _plain(self.rank(y))):
+        if 0 in (plain(self.rank(x)), plain(self.rank(y))):
             return self.writer.op("mul", x, y)
-        if _plain(self.rank(y)) not in (1, 2) or _plain(self.rank(x)) < 1:
+        if plain(self.rank(y)) not in (1, 2) or plain(self.rank(x)) < 1:
             raise NotWritten("an inner product of these ranks")
         return self.writer.op("matmul", x, y if self.tensor(y).rank == 1 else self.writer.op("transpose", y, a=0, b=1))
 
@@ -164,13 +158,13 @@ class Composites:
 
     def cloned(self, x: Any, memory_format: Any) -> Any:
         """torch.clone."""
-        if _plain(memory_format) not in (None, _torch().preserve_format):
+        if plain(memory_format) not in (None, _torch().preserve_format):
             raise NotWritten("a memory format")
         return self.writer.op("clone", self.tensor(x))
 
     def contiguous_in(self, x: Any, memory_format: Any) -> Any:
         """Tensor.contiguous: the tensor itself where it is, as eager gives it."""
-        if _plain(memory_format) not in (None, _torch().contiguous_format):
+        if plain(memory_format) not in (None, _torch().contiguous_format):
             raise NotWritten("a memory format")
         return self.writer.op("contiguous", self.tensor(x))
 
@@ -188,7 +182,7 @@ class Composites:
 
     def to_format(self, x: Any, dtype: str, memory_format: Any) -> Any:
         """Another dtype in a memory format. A tensor that has both is the result itself: below four axes it has every format."""
-        wanted, rank = _plain(memory_format), _plain(self.rank(x))
+        wanted, rank = plain(memory_format), plain(self.rank(x))
         kept = (None, _torch().preserve_format) if rank >= 4 else (None, _torch().preserve_format, _torch().contiguous_format)
         if self.dtype_of(x) == dtype:
             if wanted not in kept:
@@ -224,7 +218,7 @@ class Composites:
     def is_equal(self, x: Any, y: Any) -> Any:
         """torch.equal, a bool of Python."""
         self.alike(x, y)
-        if _plain(self.rank(x)) != _plain(self.rank(y)):
+        if plain(self.rank(x)) != plain(self.rank(y)):
             return Known(False)
         self.same_sizes(x, y)
         return self.item(self.writer.op("reduce_all", self.writer.op("eq", x, y)))
@@ -235,11 +229,11 @@ class Composites:
         few = 64
         self.assume(self._compared("le", self.count(among), Known(few)), f"at most {few} elements to look for")
         found = op("reduce_any", op("eq", op("unsqueeze", x, axis=-1), op("reshape", among, shape=[-1])), axes=[-1])
-        return op("logical_not", found) if _plain(invert) else found
+        return op("logical_not", found) if plain(invert) else found
 
     def log_gamma_of_matrices(self, x: Any, p: Any) -> Any:
         """torch.mvlgamma."""
-        p, op = _plain(p), self.writer.op
+        p, op = plain(p), self.writer.op
         if type(p) is not int or p < 1:
             raise NotWritten("an order that torch refuses")
         self.wide(self.as_float(x))
@@ -261,7 +255,7 @@ class Composites:
             self.assume(self._compared("ge", tolerance, Known(0)), "a tolerance that is not negative")
         op = self.writer.op
         close = op("eq", x, y)
-        if _plain(equal_nan) and is_float:
+        if plain(equal_nan) and is_float:
             close = op("logical_or", close, op("logical_and", op("isnan", x), op("isnan", y)))
         if _is(rtol, 0) and _is(atol, 0):
             return close
@@ -295,15 +289,15 @@ class Composites:
         x = self.wide(self.as_float(x))
         if isinstance(eps, Dynamic):
             self.assume(self._compared("ge", eps, Known(0)), "a bound")
-        if isinstance(eps, Dynamic) or _plain(eps) is not None and _plain(eps) >= 0:
+        if isinstance(eps, Dynamic) or plain(eps) is not None and plain(eps) >= 0:
             self.assume(self._compared("le", eps, Known(0.5)), "bounds in their order")
-            above = self.writer.scalar("sub", Known(1.0), eps) if isinstance(eps, Dynamic) else Known(1.0 - _plain(eps))
+            above = self.writer.scalar("sub", Known(1.0), eps) if isinstance(eps, Dynamic) else Known(1.0 - plain(eps))
             x = self.writer.op("clamp", x, eps, above)
         return self.writer.op("log", self.writer.op("div", x, self.writer.op("sub", Known(1), x)))
 
     def divide(self, x: Any, y: Any, rounding: Any) -> Any:
         """torch.div."""
-        rounding, op = _plain(rounding), self.writer.op
+        rounding, op = plain(rounding), self.writer.op
         if rounding is None:
             return op("div", x, y)
         if rounding == "floor":
@@ -338,18 +332,18 @@ class Composites:
     def vector_product(self, x: Any, y: Any, dim: Any) -> Any:
         """torch.linalg.vecdot."""
         self.numbers(x, y)
-        return self.writer.op("reduce_sum", self.writer.op("mul", x, y), axes=[_plain(dim)])
+        return self.writer.op("reduce_sum", self.writer.op("mul", x, y), axes=[plain(dim)])
 
     def cosine_similarity(self, x: Any, y: Any, dim: Any, eps: Any) -> Any:
         """F.cosine_similarity."""
         self.wide(x, y)
-        axis, op = _plain(dim), self.writer.op
+        axis, op = plain(dim), self.writer.op
         if self.tensor(x).rank != self.tensor(y).rank or self.tensor(x).rank < 1:
             raise NotWritten("tensors of several ranks")
 
         def unit(v: Any) -> Any:
             length = op("sqrt", op("reduce_sum", op("square", v), axes=[axis], keepdim=True))
-            return op("div", v, op("clamp", length, Known(float(_plain(eps))), Known(None)))
+            return op("div", v, op("clamp", length, Known(float(plain(eps))), Known(None)))
 
         return op("reduce_sum", op("mul", unit(x), unit(y)), axes=[axis])
 
@@ -359,16 +353,16 @@ class Composites:
         self.same_sizes(x, y)
         each = self.writer.op(kind, self.writer.op("sub", x, y))
         by = {"none": None, "mean": "reduce_mean", "sum": "reduce_sum"}
-        if _plain(reduction) not in by:
+        if plain(reduction) not in by:
             raise NotWritten("a reduction of that name")
-        op = by[_plain(reduction)]
+        op = by[plain(reduction)]
         return each if op is None else self.writer.op(op, each)
 
     # -------------------------------------------------------------------------------------------------------- shapes
 
     def at_least(self, x: Any, rank: int) -> Any:
         """torch.atleast_1d, 2d and 3d."""
-        have, op = _plain(self.rank(x)), self.writer.op
+        have, op = plain(self.rank(x)), self.writer.op
         if have == 0:
             return op("reshape", x, shape=[1] * rank)
         for axis in {2: [0] if have < 2 else [], 3: {1: [0, 2], 2: [2]}.get(have, [])}.get(rank, []):
@@ -433,8 +427,8 @@ class Composites:
 
     def moved(self, x: Any, source: Any, destination: Any) -> Any:
         """torch.movedim."""
-        rank = _plain(self.rank(x))
-        pairs = [[v] if isinstance(v, int) else list(v) for v in (_plain(source), _plain(destination))]
+        rank = plain(self.rank(x))
+        pairs = [[v] if isinstance(v, int) else list(v) for v in (plain(source), plain(destination))]
         if len(pairs[0]) != len(pairs[1]) or not all(-rank <= axis < rank for axis in pairs[0] + pairs[1]):
             raise NotWritten("axes that are not there")
         starts, ends = ([axis % rank for axis in axes] for axes in pairs)
@@ -446,14 +440,14 @@ class Composites:
 
     def tiled(self, x: Any, counts: Sequence[Any]) -> Any:
         """torch.tile."""
-        given, rank = self.sizes(counts), _plain(self.rank(x))
+        given, rank = self.sizes(counts), plain(self.rank(x))
         if len(given) > rank:
             raise NotWritten("more counts than axes")
         return self.writer.op("repeat", x, counts=[1] * (rank - len(given)) + given)
 
     def repeated(self, x: Any, repeats: Any, dim: Any) -> Any:
         """torch.repeat_interleave by one number along one axis."""
-        count, axis, rank = _plain(repeats), _plain(dim), _plain(self.rank(x))
+        count, axis, rank = plain(repeats), plain(dim), plain(self.rank(x))
         if type(count) is not int or count < 2 or type(axis) is not int or not -rank <= axis < rank:
             raise NotWritten("repeats that are no number of 2 or more")
         axis %= rank
@@ -466,13 +460,13 @@ class Composites:
     def reversed_view(self, x: Any, axis: Any) -> Any:
         """np.flip, which gives a view."""
         axes = self.some_axes(axis)
-        for each in range(_plain(self.rank(x))) if axes is None else axes:
+        for each in range(plain(self.rank(x))) if axes is None else axes:
             x = self.writer.op("slice", x, axis=each, step=-1)
         return x
 
     def cut(self, x: Any, sections: Any, axis: Any) -> Any:
         """np.split into one number of equal parts, a list."""
-        count, rank, at = _plain(sections), _plain(self.rank(x)), _plain(axis)
+        count, rank, at = plain(sections), plain(self.rank(x)), plain(axis)
         if type(count) is not int or count < 1 or type(at) is not int or not -rank <= at < rank:
             raise NotWritten("sections that are no number")
         total = self.shape_of(x)[at]
@@ -484,11 +478,11 @@ class Composites:
         """torch.meshgrid."""
         single = len(tensors) == 1 and isinstance(tensors[0], (TupleValue, ListValue))
         items = self.parts(tensors[0]) if single else list(tensors)
-        if _plain(indexing) not in ("ij", "xy", None) or not items:
+        if plain(indexing) not in ("ij", "xy", None) or not items:
             raise NotWritten("a grid of another indexing")
         self.alike(*items)
         items = [self.at_least(self.ranked(item, 0, 1), 1) for item in items]
-        if _plain(indexing) == "xy" and len(items) > 1:  # the first two of what is given and of what comes out change places
+        if plain(indexing) == "xy" and len(items) > 1:  # the first two of what is given and of what comes out change places
             first, second, *rest = self.grid([items[1], items[0], *items[2:]], Known("ij")).items
             return TupleValue([second, first, *rest])
         sizes = [self.shape_of(item)[0] for item in items]
@@ -503,14 +497,14 @@ class Composites:
     def combinations(self, x: Any, r: Any, with_replacement: Any) -> Any:
         """torch.combinations: those places of a grid whose indices rise."""
         self.ranked(x, 1)
-        count, op = _plain(r), self.writer.op
+        count, op = plain(r), self.writer.op
         if type(count) is not int or count < 1:
             raise NotWritten("combinations of none")
         if count == 1:
             return op("clone", op("unsqueeze", x, axis=1))
         places = op("arange", start=Known(0), stop=self.shape_of(x)[0], step=Known(1), dtype="int64")
         indices = self.grid([places] * count, Known("ij")).items
-        rises = [op("le" if _plain(with_replacement) else "lt", a, b) for a, b in zip(indices, indices[1:])]
+        rises = [op("le" if plain(with_replacement) else "lt", a, b) for a, b in zip(indices, indices[1:])]
         mask = functools.reduce(lambda a, b: op("logical_and", a, b), rises)
         return op("stack", *(op("mask_select", view, mask) for view in self.grid([x] * count, Known("ij")).items), axis=1)
 
@@ -562,9 +556,9 @@ class Composites:
 
     def indexed_along(self, x: Any, dim: Any, index: Any) -> Any:
         """torch.index_select, of a tensor without axes too."""
-        if _plain(self.rank(x)):
+        if plain(self.rank(x)):
             return self.writer.op("index_select", x, index, axis=dim)
-        if _plain(dim) not in (0, -1):
+        if plain(dim) not in (0, -1):
             raise NotWritten("an axis that is not there")
         self.assume_equal(self.count(index), Known(1), "one index")
         chosen = self.writer.op("index_select", self.at_least(x, 1), index, axis=0)
@@ -576,7 +570,7 @@ class Composites:
         """Activations of torch.nn.functional that the registry has no op for."""
         op, zero = self.writer.op, Known(0)
         self.wide(x)
-        given = [_plain(number) for number in numbers]
+        given = [plain(number) for number in numbers]
         if kind == "logsigmoid":
             return op("sub", op("minimum", x, zero), op("log1p", op("exp", op("neg", op("abs", x)))))
         if kind == "softsign":
@@ -596,8 +590,8 @@ class Composites:
 
     def gated(self, x: Any, dim: Any) -> Any:
         """F.glu."""
-        axis, op = _plain(dim), self.writer.op
-        if _plain(self.rank(self.wide(x))) < 1:
+        axis, op = plain(dim), self.writer.op
+        if plain(self.rank(self.wide(x))) < 1:
             raise NotWritten("halves of a number")
         left, right = self.equal_parts(x, 2, axis % self.tensor(x).rank)
         return op("mul", left, op("sigmoid", right))
@@ -607,7 +601,7 @@ class Composites:
     def einsum(self, equation: Any, operands: Sequence[Any]) -> Any:
         """torch.einsum of one or two operands: diagonals, sums, a permutation, a product of matrices."""
         items = self.parts(operands[0]) if len(operands) == 1 and isinstance(operands[0], (TupleValue, ListValue)) else list(operands)
-        text = _plain(equation)
+        text = plain(equation)
         if not isinstance(text, str) or len(items) not in (1, 2) or any(not isinstance(i, Dynamic) for i in items):
             raise NotWritten("an equation of this kind")
         inputs, output = self._spelled_out(text.replace(" ", ""), items)
@@ -633,7 +627,7 @@ class Composites:
         for place, (term, item) in enumerate(zip(terms, items)):
             if term.count("...") != 1 or "." in term.replace("...", ""):
                 continue
-            count = _plain(self.rank(item)) - len(term) + 3
+            count = plain(self.rank(item)) - len(term) + 3
             unused = [c for c in string.ascii_letters if c not in text]
             if not 0 <= count <= len(unused):
                 raise NotWritten("more labels than axes")

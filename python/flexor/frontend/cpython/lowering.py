@@ -18,28 +18,13 @@ from flexor.frontend.cpython.masked import Masked
 from flexor.frontend.cpython.matrices import Matrices
 from flexor.frontend.cpython.orders import Orders
 from flexor.frontend.cpython.ranges import Ranges
-from flexor.frontend.cpython.values import Dynamic, Known, ListValue, MethodValue, RunList, TupleValue, Value, is_int
-from flexor.frontend.cpython.writer import NotKnown, NotWritten, Writer, dtype_name, registry
+from flexor.frontend.cpython.values import Dynamic, Known, ListValue, MethodValue, RunList, TupleValue, Value, is_int, is_none
+from flexor.frontend.cpython.writer import NotWritten, Writer, dtype_name, plain, registry
 
 
 def lifted(value: Any) -> Any:
     """A literal of a row as an abstract value."""
     return value if isinstance(value, (Value, list)) else Known(value)
-
-
-def plain(value: Any) -> Any:
-    """What a value is in Python, where that is known whole; raises NotWritten otherwise."""
-    if isinstance(value, Known):
-        return value.object
-    if isinstance(value, TupleValue):
-        return tuple(plain(item) for item in value.items)
-    if isinstance(value, ListValue):
-        return [plain(item) for item in value.items]
-    if isinstance(value, Dynamic):
-        raise NotKnown(value)
-    if isinstance(value, Value):
-        raise NotWritten("an argument that has to be known at translation")
-    return value
 
 
 class Lowering(Composites, Matrices, Masked, Orders, Ranges):
@@ -63,9 +48,9 @@ class Lowering(Composites, Matrices, Masked, Orders, Ranges):
             needed = sum(1 for _, kind, _ in registry()[op]["operands"] if not kind.startswith("optional"))
             if any("list" in kind for _, kind, _ in registry()[op]["operands"]):
                 needed = len(values)
-            while len(values) > needed and _is_none(values[-1]):
+            while len(values) > needed and is_none(values[-1]):
                 values.pop()
-            if any(_is_none(v) for v in values[:needed]):
+            if any(is_none(v) for v in values[:needed]):
                 raise NotWritten("None in the place of a tensor")
             results = self.writer.ops(op, [_operand(v) for v in values], attributes)
             return results[0] if len(results) == 1 else TupleValue(results)
@@ -339,7 +324,7 @@ class Lowering(Composites, Matrices, Masked, Orders, Ranges):
         """How many axes layer_norm works on. A weight has the shape; without one the sizes of x have to."""
         sizes = self.sizes(shape)
         own = self.shape_of(x)
-        held = self.shape_of(weight) if not _is_none(weight) else []
+        held = self.shape_of(weight) if not is_none(weight) else []
         if not sizes or len(sizes) > len(own):
             raise NotWritten("a shape that does not fit")
         if [v.object if isinstance(v, Known) else None for v in held] != [plain(v) if not isinstance(v, Dynamic) else v for v in sizes]:
@@ -356,7 +341,7 @@ class Lowering(Composites, Matrices, Masked, Orders, Ranges):
     def written(self, target: Any, op: str, *operands: Any, **attributes: Any) -> Any:
         """A write; gives the target."""
         values = [_operand(v) for v in operands]
-        while values and _is_none(values[-1]):
+        while values and is_none(values[-1]):
             values.pop()
         self.writer.ops(op, [self.tensor(target), *values], attributes)
         self.writes += 1
@@ -411,9 +396,9 @@ class Lowering(Composites, Matrices, Masked, Orders, Ranges):
 
     def chosen(self, condition: Any, x: Any, y: Any) -> Any:
         """where, with one argument or three."""
-        if _is_none(x) and _is_none(y):
+        if is_none(x) and is_none(y):
             return self.found(condition, True)
-        if _is_none(x) or _is_none(y):
+        if is_none(x) or is_none(y):
             raise NotWritten("where of two arguments")
         return self.writer.op("where", _operand(condition), _operand(x), _operand(y))
 
@@ -434,7 +419,7 @@ class Lowering(Composites, Matrices, Masked, Orders, Ranges):
 
     def reordered(self, x: Any, axes: Sequence[Any]) -> Any:
         """np.transpose."""
-        order = self.sizes(axes) if axes and not _is_none(axes[0]) else list(range(plain(self.rank(x))))[::-1]
+        order = self.sizes(axes) if axes and not is_none(axes[0]) else list(range(plain(self.rank(x))))[::-1]
         return self.writer.op("permute", x, axes=order)
 
     def squeezed(self, x: Any, dim: Any) -> Any:
@@ -584,9 +569,6 @@ class Lowering(Composites, Matrices, Masked, Orders, Ranges):
             raise NotWritten("a product of other ranks than 1 and 2")
         return self.writer.op("matmul", x, y)
 
-
-def _is_none(value: Any) -> bool:
-    return value is None or (isinstance(value, Known) and value.object is None)
 
 
 def _is_zero(value: Any) -> bool:

@@ -5,17 +5,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from flexor.frontend.cpython.values import Known
-from flexor.frontend.cpython.writer import NotWritten
+from flexor.frontend.cpython.values import Known, is_none
+from flexor.frontend.cpython.writer import NotWritten, plain
 
 if TYPE_CHECKING:
     from flexor.frontend.cpython.writer import Writer
-
-
-def _plain(value: Any) -> Any:
-    from flexor.frontend.cpython.lowering import plain  # lowering has these methods in turn
-
-    return plain(value)
 
 
 class Masked:
@@ -28,7 +22,7 @@ class Masked:
 
     def hidden(self, x: Any, mask: Any, value: Any) -> Any:
         """x with a value, or one of that text, where the mask is false."""
-        if _is_none(mask):
+        if is_none(mask):
             return x
         shown = self._shown(x, mask)
         return self.writer.op("where", shown, x, Known(float(value) if isinstance(value, str) else value))
@@ -40,22 +34,22 @@ class Masked:
 
     def _over(self, x: Any, dim: Any, keepdim: Any) -> dict[str, Any]:
         is_number = not self.tensor(x).rank
-        axes = None if is_number and _plain(dim) in ((), []) else self.some_axes(dim)
+        axes = None if is_number and plain(dim) in ((), []) else self.some_axes(dim)
         if is_number:
             if not all(axis in (0, -1) for axis in axes or []):
                 raise NotWritten("an axis that is not there")
             axes = None
-        return {"axes": axes, "keepdim": bool(_plain(keepdim))}
+        return {"axes": axes, "keepdim": bool(plain(keepdim))}
 
     def _counted(self, x: Any, mask: Any, **given: Any) -> Any:
-        ones = self.writer.op("full_like", x, Known(True), dtype="bool") if _is_none(mask) else self._shown(x, mask)
+        ones = self.writer.op("full_like", x, Known(True), dtype="bool") if is_none(mask) else self._shown(x, mask)
         return self.writer.op("reduce_sum", ones, **given)
 
     def masked_total(self, x: Any, dim: Any, keepdim: Any, mask: Any, which: str) -> Any:
         """masked.sum and masked.prod."""
         neutral = which == "prod" if self.dtype_of(x) == "bool" else int(which == "prod")
         shown, given = self.hidden(x, mask, neutral), self._over(x, dim, keepdim)
-        if which == "prod" and not self.tensor(x).rank and _plain(dim) in (None, (), []):
+        if which == "prod" and not self.tensor(x).rank and plain(dim) in (None, (), []):
             return self.to(shown, self.dtype_of(x) if "float" in self.dtype_of(x) else "int64")  # x itself, as eager gives it
         return self.writer.op(f"reduce_{which}", shown, **given)
 
@@ -75,7 +69,7 @@ class Masked:
 
     def masked_place(self, x: Any, dim: Any, keepdim: Any, mask: Any, which: str) -> Any:
         """masked.argmax and masked.argmin, which give places in x's own dtype."""
-        if _plain(dim) is None and _plain(keepdim):
+        if plain(dim) is None and plain(keepdim):
             raise NotWritten("axes that are kept though none is named")
         place = self.writer.op(f"arg{which}", self._without_extreme(x, mask, which), **self._over(x, dim, keepdim))
         return self.to(place, self.dtype_of(x))
@@ -84,16 +78,16 @@ class Masked:
         """masked.mean: of nothing it is NaN."""
         self.wide(x)
         given = self._over(x, dim, keepdim)
-        if _is_none(mask):
+        if is_none(mask):
             return self.writer.op("reduce_mean", x, **given)
         return self.writer.op("div", self.writer.op("reduce_sum", self.hidden(x, mask, 0), **given), self._counted(x, mask, **given))
 
     def masked_variance(self, x: Any, dim: Any, unbiased: Any, correction: Any, keepdim: Any, mask: Any) -> Any:
         """masked.var."""
         op, given = self.writer.op, self._over(x, dim, keepdim)
-        taken = _plain(correction)
+        taken = plain(correction)
         if taken is None:
-            taken = int(_plain(unbiased) is not False)
+            taken = int(plain(unbiased) is not False)
         x = self.wide(self.as_float(x))
         kept = given | {"keepdim": True}
         shown = self.hidden(x, mask, 0)
@@ -117,7 +111,3 @@ class Masked:
         """masked.logsumexp, which gives integers of integers."""
         made = self.writer.op("logsumexp", self.as_float(self._without_extreme(x, mask, "max")), **self._over(x, dim, keepdim))
         return self.to(made, self.dtype_of(x))
-
-
-def _is_none(value: Any) -> bool:
-    return value is None or (isinstance(value, Known) and value.object is None)

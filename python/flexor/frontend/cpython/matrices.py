@@ -6,17 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from flexor.frontend.cpython.values import Dynamic, Known, Value, is_int
-from flexor.frontend.cpython.writer import NotWritten
+from flexor.frontend.cpython.values import Dynamic, Known, Value, is_int, is_none
+from flexor.frontend.cpython.writer import NotWritten, plain
 
 if TYPE_CHECKING:
     from flexor.frontend.cpython.writer import Writer
-
-
-def _plain(value: Any) -> Any:
-    from flexor.frontend.cpython.lowering import plain  # lowering has these methods in turn
-
-    return plain(value)
 
 
 class Matrices:
@@ -31,14 +25,14 @@ class Matrices:
 
     def diag(self, x: Any, diagonal: Any) -> Any:
         """torch.diag: a matrix of a vector, or a copy of a matrix's diagonal."""
-        if _plain(self.rank(self.ranked(x, 1, 2))) == 1:
+        if plain(self.rank(self.ranked(x, 1, 2))) == 1:
             return self.diagonal_matrix(x, diagonal, -2, -1)
-        return self.writer.op("clone", self.writer.op("diagonal", x, offset=_plain(diagonal)))
+        return self.writer.op("clone", self.writer.op("diagonal", x, offset=plain(diagonal)))
 
     def diagonal_matrix(self, x: Any, offset: Any, dim1: Any, dim2: Any) -> Any:
         """torch.diag_embed: the last axis as a diagonal of two new axes, zeros beside it."""
-        offset, op, rank = _plain(offset), self.writer.op, _plain(self.rank(x))
-        axes = [_plain(dim) for dim in (dim1, dim2)]
+        offset, op, rank = plain(offset), self.writer.op, plain(self.rank(x))
+        axes = [plain(dim) for dim in (dim1, dim2)]
         if rank < 1 or not all(-rank - 1 <= axis <= rank for axis in axes) or axes[0] % (rank + 1) == axes[1] % (rank + 1):
             raise NotWritten("axes that are not there, or one twice")
         beside = [0] * (rank - 1)
@@ -55,7 +49,7 @@ class Matrices:
     def diagonal_scatter(self, x: Any, source: Any, offset: Any, dim1: Any, dim2: Any) -> Any:
         """torch.diagonal_scatter: a copy of x with another diagonal."""
         made = self.writer.op("clone", self.tensor(x))
-        target = self.writer.op("diagonal", made, offset=_plain(offset), a=_plain(dim1), b=_plain(dim2))
+        target = self.writer.op("diagonal", made, offset=plain(offset), a=plain(dim1), b=plain(dim2))
         self.same_sizes(source, target)
         self.writer.ops("assign", [target, source], {})
         return made
@@ -83,7 +77,7 @@ class Matrices:
     def kron(self, x: Any, y: Any) -> Any:
         """torch.kron: every element of x times all of y."""
         op = self.writer.op
-        rank = max(_plain(self.rank(x)), _plain(self.rank(y)))
+        rank = max(plain(self.rank(x)), plain(self.rank(y)))
         x_sizes, y_sizes = ([Known(1)] * (rank - self.tensor(v).rank) + self.shape_of(v) for v in (x, y))
         ones = [Known(1)] * rank
         wide_x = op("reshape", x, shape=[size for pair in zip(x_sizes, ones) for size in pair])
@@ -93,7 +87,7 @@ class Matrices:
     def cross(self, x: Any, y: Any, dim: Any) -> Any:
         """torch.cross and torch.linalg.cross. Without an axis it is the first of size 3: here, the last one alone."""
         self.numbers(x, y)
-        rank, op, axis = self.tensor(x).rank, self.writer.op, _plain(dim)
+        rank, op, axis = self.tensor(x).rank, self.writer.op, plain(dim)
         if rank != self.tensor(y).rank or rank < 1:
             raise NotWritten("vectors of several ranks")
         if axis is None:
@@ -113,7 +107,7 @@ class Matrices:
     def matrix_power(self, x: Any, n: Any) -> Any:
         """torch.matrix_power, of powers that are not negative: by squaring."""
         self.wide(x)
-        n, op, rank = _plain(n), self.writer.op, _plain(self.rank(x))
+        n, op, rank = plain(n), self.writer.op, plain(self.rank(x))
         if type(n) is not int or n < 0 or rank < 2:
             raise NotWritten("a power that inverts, or of no matrix")
         sizes = self.shape_of(x)
@@ -144,10 +138,10 @@ class Matrices:
     def powers(self, x: Any, count: Any) -> Any:
         """torch.linalg.vander: powers 0 and up of each element along a new axis."""
         self.numbers(x)
-        rank = _plain(self.rank(x))
-        if _is_none(count) and rank < 1:
+        rank = plain(self.rank(x))
+        if is_none(count) and rank < 1:
             raise NotWritten("a number of powers that is not given")
-        count = self.shape_of(x)[-1] if _is_none(count) else Known(_plain(count))
+        count = self.shape_of(x)[-1] if is_none(count) else Known(plain(count))
         if isinstance(count, Known) and not (is_int(count) and count.object > 1):
             raise NotWritten("a number of powers that torch refuses")
         x = self.at_least(x, 1)
@@ -159,7 +153,7 @@ class Matrices:
     def norm(self, x: Any, ord: Any, dim: Any, keepdim: Any, dtype: Any) -> Any:
         """The norm of vectors."""
         op = self.writer.op
-        if _plain(dtype) is not None:
+        if plain(dtype) is not None:
             raise NotWritten("a norm of another kind")
         self.wide(x)
         given = {"axes": self.some_axes(dim) if self.tensor(x).rank else None, "keepdim": keepdim}
@@ -168,7 +162,7 @@ class Matrices:
                 self.assume(self._compared(than, ord, Known(bound)), "an order that is positive and finite")
             powers = op("reduce_sum", op("pow", op("abs", x), ord), **given)
             return op("pow", powers, self.writer.scalar("true_div", Known(1.0), ord))
-        ord = _plain(ord)
+        ord = plain(ord)
         if type(ord) not in (int, float):
             raise NotWritten("a norm of another kind")
         if ord == 2:
@@ -183,15 +177,15 @@ class Matrices:
 
     def old_norm(self, x: Any, p: Any, dim: Any, keepdim: Any, dtype: Any) -> Any:
         """torch.norm."""
-        p = _plain(p)
+        p = plain(p)
         return self.norm(x, Known(2 if p in ("fro", None) else p), dim, keepdim, dtype)
 
     def any_norm(self, x: Any, ord: Any, dim: Any, keepdim: Any) -> Any:
         """torch.linalg.norm: of the whole, of vectors, or of matrices."""
-        axes = _plain(dim)
-        if _plain(ord) is None:
+        axes = plain(dim)
+        if plain(ord) is None:
             return self.norm(x, Known(2), dim, keepdim, None)
-        rank = _plain(self.rank(x))
+        rank = plain(self.rank(x))
         count = rank if axes is None else 1 if type(axes) is int else len(axes)
         if count == 1:
             return self.norm(x, ord, dim, keepdim, None)
@@ -201,9 +195,9 @@ class Matrices:
 
     def matrix_norm(self, x: Any, ord: Any, dim: Any, keepdim: Any) -> Any:
         """torch.linalg.matrix_norm, where it takes no singular values."""
-        ord, axes, op = _plain(ord), self.some_axes(dim), self.writer.op
+        ord, axes, op = plain(ord), self.some_axes(dim), self.writer.op
         self.wide(x)
-        if len(axes) != 2 or _plain(self.rank(x)) < 2:
+        if len(axes) != 2 or plain(self.rank(x)) < 2:
             raise NotWritten("axes that make no matrix")
         if ord == "fro":
             return self.norm(x, Known(2), dim, keepdim, None)
@@ -212,13 +206,13 @@ class Matrices:
         summed, kept = axes if abs(ord) == 1 else axes[::-1]
         sums = op("reduce_sum", op("abs", x), axes=[summed], keepdim=True)
         found = op("reduce_max" if ord > 0 else "reduce_min", sums, axes=[kept], keepdim=True)
-        return found if _plain(keepdim) else op("squeeze", found, axes=axes, strict=True)
+        return found if plain(keepdim) else op("squeeze", found, axes=axes, strict=True)
 
     def distances(self, x: Any, y: Any, p: Any) -> Any:
         """torch.cdist: the norms of the differences of all rows."""
         self.wide(x, y)
         op = self.writer.op
-        if min(self.tensor(x).rank, self.tensor(y).rank) < 2 or not isinstance(p, Dynamic) and not 0 <= _plain(p) < math.inf:
+        if min(self.tensor(x).rank, self.tensor(y).rank) < 2 or not isinstance(p, Dynamic) and not 0 <= plain(p) < math.inf:
             raise NotWritten("distances of this kind")
         self.assume_equal(self.shape_of(x)[-1], self.shape_of(y)[-1], "rows of one length")
         between = op("sub", op("unsqueeze", x, axis=-2), op("unsqueeze", y, axis=-3))
@@ -231,7 +225,7 @@ class Matrices:
         return self.writer.op("squeeze", self._covariance(x, correction, counts, weights))
 
     def _covariance(self, x: Any, correction: Any, counts: Any, weights: Any) -> Any:
-        op, rank, correction = self.writer.op, _plain(self.rank(x)), _plain(correction)
+        op, rank, correction = self.writer.op, plain(self.rank(x)), plain(correction)
         if rank not in (1, 2) or type(correction) is not int:
             raise NotWritten("observations of this kind")
         x = self.wide(self.as_float(x))
@@ -240,7 +234,7 @@ class Matrices:
         self.assume(self._compared("gt", number, Known(0)), "observations")
         factors = []
         for given, kind in ((counts, "int"), (weights, "float")):
-            if not _is_none(given):
+            if not is_none(given):
                 factors.append(self._factors(given, kind, number, self.dtype_of(x)))
         if not factors:
             return self._spread(x, None, number, self._freedom(number, correction, self.dtype_of(x)))
@@ -248,7 +242,7 @@ class Matrices:
         total = op("reduce_sum", factor)
         self.assume(self.item(op("ne", total, Known(0))), "weights that are not all zero")
         taken: Any = Known(float(correction))
-        if not _is_none(weights) and correction:
+        if not is_none(weights) and correction:
             taken = op("mul", op("div", op("reduce_sum", op("mul", factor, factors[-1])), total), taken)
         return self._spread(x, factor, total, op("clamp", op("sub", total, taken), Known(0.0)))
 
@@ -279,7 +273,3 @@ class Matrices:
         deviation = op("sqrt", op("diagonal", c))
         scaled = op("div", op("div", c, op("unsqueeze", deviation, axis=1)), deviation)
         return op("squeeze", op("clamp", scaled, Known(-1.0), Known(1.0)))
-
-
-def _is_none(value: Any) -> bool:
-    return value is None or (isinstance(value, Known) and value.object is None)

@@ -6,16 +6,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from flexor.frontend.cpython.values import Known, TupleValue
-from flexor.frontend.cpython.writer import NotWritten
+from flexor.frontend.cpython.writer import NotWritten, plain
 
 if TYPE_CHECKING:
     from flexor.frontend.cpython.writer import Writer
-
-
-def _plain(value: Any) -> Any:
-    from flexor.frontend.cpython.lowering import plain  # lowering has these methods in turn
-
-    return plain(value)
 
 
 class Orders:
@@ -36,26 +30,26 @@ class Orders:
 
     def kth_value(self, x: Any, k: Any, dim: Any, keepdim: Any) -> Any:
         """torch.kthvalue."""
-        k, axis, op = _plain(k), _plain(dim), self.writer.op
-        if type(k) is not int or k < 1 or _plain(self.rank(x)) < 1:
+        k, axis, op = plain(k), plain(dim), self.writer.op
+        if type(k) is not int or k < 1 or plain(self.rank(x)) < 1:
             raise NotWritten("an element that is not there")
         found = []
         for part in self._sorted(x, axis):
             chosen = op("select", part, axis=axis, index=k - 1)
-            found.append(op("clone", op("unsqueeze", chosen, axis=axis) if _plain(keepdim) else chosen))
+            found.append(op("clone", op("unsqueeze", chosen, axis=axis) if plain(keepdim) else chosen))
         return TupleValue(found, sys.modules["torch"].return_types.kthvalue)
 
     def median(self, x: Any, dim: Any, keepdim: Any, which: str) -> Any:
         """torch.median, of all or along an axis, and torch.nanmedian."""
-        axis, op, rank = _plain(dim), self.writer.op, _plain(self.rank(x))
-        if "bool" in self.dtype_of(x) or axis is None and _plain(keepdim):
+        axis, op, rank = plain(dim), self.writer.op, plain(self.rank(x))
+        if "bool" in self.dtype_of(x) or axis is None and plain(keepdim):
             raise NotWritten("a median of this form")
         if axis is None:
             return op("reshape", self._medians(op("reshape", x, shape=[-1]), 0, which)[0], shape=[])
         if not -max(rank, 1) <= axis < max(rank, 1):
             raise NotWritten("an axis that is not there")
         found = self._medians(self.at_least(x, 1), axis, which)
-        if not rank or not _plain(keepdim):
+        if not rank or not plain(keepdim):
             found = [op("squeeze", part, axes=[axis], strict=True) for part in found]
         return TupleValue(found, getattr(sys.modules["torch"].return_types, which))
 

@@ -7,16 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from flexor.frontend.cpython.values import Dynamic, Known, ListValue, TupleValue, Value
-from flexor.frontend.cpython.writer import NotWritten, dtype_name
+from flexor.frontend.cpython.writer import NotWritten, dtype_name, plain
 
 if TYPE_CHECKING:
     from flexor.frontend.cpython.writer import Writer
-
-
-def _plain(value: Any) -> Any:
-    from flexor.frontend.cpython.lowering import plain  # lowering has these methods in turn
-
-    return plain(value)
 
 
 class Ranges:
@@ -31,7 +25,7 @@ class Ranges:
 
     def permuted_zeros(self, size: Any, layout: Any, dtype: Any) -> Any:
         """torch.empty_permuted: sizes in the order of axes, memory in the order of the layout."""
-        sizes, order = self.sizes(size), _plain(layout)
+        sizes, order = self.sizes(size), plain(layout)
         if sorted(order) != list(range(len(sizes))):
             raise NotWritten("a layout that does not name every axis")
         made = self.writer.op("zeros", shape=[sizes[axis] for axis in order], dtype=dtype)
@@ -43,13 +37,13 @@ class Ranges:
 
     def spaced_powers(self, start: Any, end: Any, steps: Any, base: Any, dtype: Any) -> Any:
         """torch.logspace."""
-        if "float" not in str(dtype_name(dtype)) and _plain(steps) > 1:
+        if "float" not in str(dtype_name(dtype)) and plain(steps) > 1:
             raise NotWritten("powers that are rounded to integers")
-        base = base if isinstance(base, Dynamic) else Known(float(_plain(base)))
+        base = base if isinstance(base, Dynamic) else Known(float(plain(base)))
         return self.to(self.writer.op("pow", base, self._spaced(start, end, steps, dtype)), dtype)
 
     def _spaced(self, start: Any, end: Any, steps: Any, dtype: Any) -> Any:
-        steps, op, name = _plain(steps), self.writer.op, dtype_name(dtype)
+        steps, op, name = plain(steps), self.writer.op, dtype_name(dtype)
         if type(steps) is not int or steps < 0 or name in (None, "bool"):
             raise NotWritten("steps that torch refuses")
         is_integer = "float" not in str(name)
@@ -67,7 +61,7 @@ class Ranges:
         if self.is_tensor(value):
             made = self.to(self.ranked(value, 0), "float64")
         else:
-            number = value.object if isinstance(value, Known) else None
+            number: Any = value.object if isinstance(value, Known) else None
             if type(number) in (int, float) and (abs(number) >= 2**53 or not math.isfinite(number)):
                 raise NotWritten("an end beyond what floats hold exactly")
             made = op("full", value, shape=[], dtype="float64")
@@ -75,7 +69,7 @@ class Ranges:
 
     def stepped_floats(self, bounds: Sequence[Any], dtype: Any) -> Any:
         """torch.arange of numbers that are known, floats among them."""
-        numbers = [_plain(bound) for bound in bounds]
+        numbers = [plain(bound) for bound in bounds]
         start, stop, step = (0, numbers[0], 1) if len(numbers) == 1 else (*numbers, 1)[:3]
         if self.framework != "torch":
             raise NotWritten("a range of floats")
@@ -97,13 +91,13 @@ class Ranges:
 
     def difference(self, x: Any, n: Any, dim: Any, prepend: Any, append: Any) -> Any:
         """torch.diff; of bools where they change."""
-        n, axis, op = _plain(n), _plain(dim), self.writer.op
-        if type(n) is not int or n < 0 or _plain(self.rank(x)) < 1:
+        n, axis, op = plain(n), plain(dim), self.writer.op
+        if type(n) is not int or n < 0 or plain(self.rank(x)) < 1:
             raise NotWritten("a difference of this order, or of a number")
         if n == 0:  # as it is, whatever stands around it
             return op("clone", x)
         parts = [part for part in (prepend, x, append) if self.is_tensor(part)]
-        if any(_plain(part) is not None for part in (prepend, append) if not self.is_tensor(part)):
+        if any(plain(part) is not None for part in (prepend, append) if not self.is_tensor(part)):
             raise NotWritten("a part that is no tensor")
         if len(parts) > 1:
             if len({self.tensor(part).rank for part in parts}) != 1:
@@ -117,8 +111,8 @@ class Ranges:
 
     def gradient(self, x: Any, spacing: Any, dim: Any, edge_order: Any) -> Any:
         """torch.gradient over points of one distance."""
-        axes, order, op = _plain(dim), _plain(edge_order), self.writer.op
-        rank = _plain(self.rank(x))
+        axes, order, op = plain(dim), plain(edge_order), self.writer.op
+        rank = plain(self.rank(x))
         axes = list(range(rank)) if axes is None else [axes] if type(axes) is int else list(axes)
         if order not in (1, 2) or not rank or not all(-rank <= axis < rank for axis in axes):
             raise NotWritten("a gradient over other points")
@@ -155,7 +149,7 @@ class Ranges:
     def _weighed(self, x: Any, axis: int, weights: dict[int, float], distance: Value) -> Any:
         """A weighed sum of the elements at some places along an axis, over a distance."""
         op = self.writer.op
-        total = None
+        total: Any = None
         for place, weight in weights.items():
             at = op("narrow", x, axis=axis, start=place, length=1)
             part = at if weight == 1 else op("mul", at, Known(weight))
@@ -164,13 +158,13 @@ class Ranges:
 
     def running_integral(self, y: Any, x: Any, dx: Any, dim: Any) -> Any:
         """torch.cumulative_trapezoid."""
-        axis, op = _plain(dim), self.writer.op
+        axis, op = plain(dim), self.writer.op
         later, earlier = self._neighbours(self.numbers(y), axis)
         pairs = op("add", later, earlier)
         if isinstance(x, Known) and x.object is None:
-            width = 1 if _plain(dx) is None else _plain(dx)
+            width = 1 if plain(dx) is None else plain(dx)
             return op("mul", op("cumsum", pairs, axis=axis), Known(width / 2.0))
-        if _plain(dx) is not None:
+        if plain(dx) is not None:
             raise NotWritten("both points and a distance")
         if self.tensor(x).rank != self.tensor(y).rank:
             raise NotWritten("points of another rank")

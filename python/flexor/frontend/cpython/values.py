@@ -449,6 +449,11 @@ def is_known(value: Any) -> bool:
     return next(dynamics(value), None) is None
 
 
+def is_none(value: Any) -> bool:
+    """Whether a value, or a literal, is None."""
+    return value is None or (isinstance(value, Known) and value.object is None)
+
+
 def is_int(value: Any) -> bool:
     """Whether a value, or a literal, is an int and no bool."""
     value = value.object if isinstance(value, Known) else value

@@ -37,6 +37,21 @@ class NotKnown(NotWritten):
         self.values, self.began = values, began
 
 
+def plain(value: Any) -> Any:
+    """What a value is in Python, where that is known whole; raises NotWritten otherwise."""
+    if isinstance(value, Known):
+        return value.object
+    if isinstance(value, TupleValue):
+        return tuple(plain(item) for item in value.items)
+    if isinstance(value, ListValue):
+        return [plain(item) for item in value.items]
+    if isinstance(value, Dynamic):
+        raise NotKnown(value)
+    if isinstance(value, Value):
+        raise NotWritten("an argument that has to be known at translation")
+    return value
+
+
 class Writer:
     """One function under construction. Values come in and go out as abstract values."""
 
