@@ -185,6 +185,33 @@ def lists_written_at_a_place_of_the_run(x, n):
     return seen, kinds
 
 
+@case((X,))
+def slices_of_lists_written(x):
+    items = [0, 1, 2, x, 4, 5]
+    items[1:3] = [9, 9, 9]
+    items[::3] = (7 for _ in range(3))
+    del items[1]
+    del items[2:4]
+    items[1:1] = "ab"
+    return items
+
+
+@case((X,))
+def a_slice_that_does_not_fit(x):
+    items = [0, 1, 2, x]
+    items[::2] = [1]
+    return items
+
+
+@case((X,))
+def lists_sorted(x):
+    boxes = [Box(k % 3, x * k) for k in range(4)]
+    boxes.sort(key=lambda box: -box.low)
+    numbers = [3, 1, 2]
+    numbers.sort(reverse=True)
+    return [box.high.sum() for box in boxes], numbers
+
+
 @case((X, 1), (X, 2), (X, 5))
 def dicts_asked_for_a_number_of_the_run(x, n):
     return {1: x, 2: x * 2, 3: None}[n]
@@ -557,6 +584,34 @@ def doubled(x):
     yield x * 2
 
 
+SETTINGS = Scale(1.0)
+
+
+@contextlib.contextmanager
+def scaled_by(factor):
+    before = SETTINGS.factor
+    SETTINGS.factor = factor
+    try:
+        yield before
+    finally:
+        SETTINGS.factor = before
+
+
+@case((X,), (X[:1],))
+def managers_of_generators_with_finally(x):
+    with scaled_by(3.0) as before:
+        y = SETTINGS(x) + before
+        with scaled_by(5.0):
+            y = y + SETTINGS.factor
+    return y, SETTINGS.factor
+
+
+@case((X, 2), (X, 3))
+def dicts_and_sets_compared(x, n):
+    made = {"a": 1, "b": n}
+    return made == {"b": n, "a": 1}, made != {"a": 1}, {1, 2} == {2, 1}, {1} != {2}, made == [1], {} == (), {"a": n} == {"a": 2}
+
+
 SCALED = Scaled(3.0)
 
 
@@ -610,6 +665,19 @@ def test_a_manager_of_python_is_left_when_the_run_raises():
     with pytest.raises(ValueError, match="reshape"):
         jitted(X, 3)
     assert seen[:2] == ["enter", "inside"] and issubclass(seen[2], ValueError)
+
+
+def test_a_manager_of_a_generator_is_left_when_the_run_raises():
+    def f(x, rows):
+        with scaled_by(3.0):
+            return SETTINGS(x).reshape(rows, -1)
+
+    jitted = flexor.jit(f, fallback="silent")
+    for rows in (4, 2):
+        assert np.array_equal(jitted(X, rows), X.reshape(rows, -1) * 3)
+    with pytest.raises(ValueError, match="reshape"):
+        jitted(X, 3)
+    assert SETTINGS.factor == 1.0 and jitted.stats()["translations"] == 1
 
 
 def test_a_manager_that_may_swallow_leaves_such_calls_to_python():

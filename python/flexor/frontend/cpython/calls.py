@@ -697,6 +697,8 @@ def _list_method(t: Translator, receiver: ListValue, name: str, arguments: Argum
         values = evaluate.fold(t, "sort", lambda *objects: tuple(sorted(objects)), list(items))
         assert isinstance(values, Known)
         items[:] = [Known(obj) for obj in values.object]
+    elif name == "sort" and not arguments and set(keywords) <= {"key", "reverse"}:
+        return call(t, Known(helpers.sort), [receiver], keywords)
     elif name == "remove" and evaluate.all_plain([*items, *arguments]):
         at = next((i for i, item in enumerate(items) if item.object == arguments[0].object), None)  # type: ignore[attr-defined]
         if at is None:

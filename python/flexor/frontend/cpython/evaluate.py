@@ -258,6 +258,8 @@ def compare(t: Translator, op: str, a: Value, b: Value) -> Value | None:
             if _is_list(a) != _is_list(b):
                 return Known(op == "!=")
             return _equal_sequences(t, op, first, second)
+        if isinstance(a, (DictValue, SetValue)) or isinstance(b, (DictValue, SetValue)):
+            return _equal_tables(t, op, a, b)
         if any(isinstance(v, Known) and (v.object is None or isinstance(v.object, str)) for v in (a, b)) and any(is_number(v) for v in (a, b)):
             return Known(op == "!=")
         if isinstance(a, Known) and isinstance(b, Known) and all(_has_plain_equality(t, v.object) for v in (a, b)):
@@ -280,6 +282,26 @@ def _has_plain_equality(t: Translator, obj: Any) -> bool:
 
 
 _INEQUALITIES: tuple[Any, ...] = tuple(cls.__ne__ for cls in (object, str, bytes, int, float))
+
+
+def _equal_tables(t: Translator, op: str, a: Value, b: Value) -> Value:
+    """== or != where one is a dict or set of the program."""
+    function = COMPARE[op][0]
+    if isinstance(a, SetValue) and isinstance(b, SetValue):
+        return Known(function(a.objects, b.objects))
+    dicts = [v for v in (a, b) if isinstance(v, DictValue) and v.cls is dict]
+    if len(dicts) == 2:
+        first, second = dicts
+        if first.items.keys() != second.items.keys():
+            return Known(op == "!=")
+        return _equal_sequences(t, op, list(first.items.values()), [second.items[key] for key in first.items])
+    if all(isinstance(v, (DictValue, SetValue, ListValue, TupleValue)) or (isinstance(v, Known) and is_plain(v.object)) for v in (a, b)):
+        if len({builtin.class_of(t, v) for v in (a, b)}) == 2 and all(builtin.class_of(t, v) in _UNLIKE for v in (a, b)):
+            return Known(op == "!=")
+    return t.foreign(op, function, [a, b])
+
+
+_UNLIKE = (dict, set, list, tuple, str, bytes, int, float, bool, type(None))  # no two of which are equal, numbers aside
 
 
 def _equal_sequences(t: Translator, op: str, first: list[Value], second: list[Value]) -> Value:

@@ -228,6 +228,13 @@ def _sorted(iterable: Iterable[Any], *, key: Callable[[Any], Any], reverse: bool
     return in_order(items, [key(item) for item in items], reverse)
 
 
+def sort(items: list[Any], *, key: Callable[[Any], Any] | None = None, reverse: bool = False) -> None:
+    """items.sort(...)."""
+    ordered = sorted(items, reverse=reverse) if key is None else sorted(items, key=key, reverse=reverse)
+    for at in range(len(items)):
+        items[at] = ordered[at]
+
+
 def _first(what: str, reverse: bool) -> Callable[..., Any]:
     def choose(*given: Any, key: Callable[[Any], Any]) -> Any:
         items = list(given[0]) if len(given) == 1 else list(given)

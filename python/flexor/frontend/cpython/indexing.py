@@ -262,6 +262,13 @@ def set_item(t: Translator, container: Value, index: Value, value: Value) -> Non
         if method is not None:
             instances.dropped(t, calls.call(t, method, [container, index, value], {}))
             return
+    if isinstance(container, ListValue) and is_known(index) and isinstance(at := whole(index), slice):
+        items = evaluate.unpacked(t, value)
+        try:
+            container.items[at] = items
+        except ValueError:
+            evaluate.raises(t, "[] =", operator.setitem, [Known([None] * len(container.items)), index, Known([None] * len(items))])
+        return
     if isinstance(container, ListValue) and isinstance(index, Dynamic) and index.kind == "int":
         element = calls.element_of([*container.items, value])
         if element is None:

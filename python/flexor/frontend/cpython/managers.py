@@ -58,6 +58,7 @@ def manager_of(t: Translator, function: types.FunctionType, arguments: Arguments
     generator = calls.call(t, t.known(function.__wrapped__), arguments, keywords)  # type: ignore[attr-defined]
     if not isinstance(generator, GeneratorValue):
         raise NotTranslated("a context manager of no generator", t.state.top.line)
+    generator.is_managed = True
     return ManagerValue(generator)
 
 

@@ -57,9 +57,14 @@ _READS: dict[Operation, Callable[[Any], int]] = {
     O.UNPACK: lambda count: 1,
     O.UNPACK_EX: lambda counts: 1,
     O.SET_UPDATE: lambda n: 1,
+    O.STORE_SUBSCR: lambda _: 3,
     O.CALL_EX: lambda has_keywords: 2 if has_keywords else 1,
     O.CALL_FUNCTION_EX: lambda has_keywords: 2 if has_keywords else 1,
 }
+
+
+def _is_slice(index: Value) -> bool:
+    return isinstance(index, SliceValue) or (isinstance(index, Known) and isinstance(index.object, slice))
 
 
 def reads_ahead(t: Translator, operation: Operation, arg: Any) -> bool:
@@ -72,7 +77,7 @@ def reads_ahead(t: Translator, operation: Operation, arg: Any) -> bool:
     value = stack[-place]
     if operation is O.UNPACK and calls.has_unknown_length(t, value):
         return calls.in_place(t, place, Known(helpers.exactly), [value, Known(arg)])
-    if not calls.is_open(value):
+    if not calls.is_open(value) or (operation is O.STORE_SUBSCR and not (isinstance(stack[-2], ListValue) and _is_slice(stack[-1]))):
         return False
     if operation is O.UNPACK:
         return calls.in_place(t, place, Known(helpers.at_most), [value, Known(arg)])
@@ -242,6 +247,8 @@ def _(t: Translator, _arg: Any) -> None:
         if index.object not in container.items:  # type: ignore[attr-defined]
             evaluate.raises(t, "del", operator.delitem, [Known({}), index])
         del container.items[index.object]  # type: ignore[attr-defined]
+    elif isinstance(container, ListValue) and is_known(index) and isinstance(whole(index), slice):
+        del container.items[whole(index)]
     elif isinstance(container, ListValue) and isinstance(index, Known) and isinstance(index.object, int):
         if not -len(container.items) <= index.object < len(container.items):
             evaluate.raises(t, "del", operator.delitem, [Known([]), index])

@@ -445,11 +445,12 @@ class Translator:
 
     def _yield(self) -> None:
         frame = self.state.frames.pop()
-        if frame.pc in flow(frame.code).closing and frame.pc in flow(frame.code).caught:
-            raise NotTranslated("a generator that stops inside a try: it may be closed there", frame.line)
         caller = self.state.top
         generator = caller.stack[-1]
         assert frame.is_generator and isinstance(generator, GeneratorValue)
+        facts = flow(frame.code)
+        if frame.pc in facts.closing and frame.pc in facts.caught and not generator.is_managed:
+            raise NotTranslated("a generator that stops inside a try: it may be closed there", frame.line)
         value = frame.stack.pop()
         generator.locals, generator.stack, generator.pc = frame.locals, [*frame.stack, Known(None)], frame.pc + 1
         caller.stack.append(value)

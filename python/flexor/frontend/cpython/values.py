@@ -273,14 +273,16 @@ def changes_of(value: Value) -> Iterator[tuple[str, Any, Value]]:
 
 
 class GeneratorValue(Value):
-    """A generator of Python that stands at a step; pc -1: it has ended."""
+    """A generator of Python that stands at a step; pc -1: it has ended; is_managed: it is always run to its end, but where the run
+    raises, and such a call is Python's."""
 
-    __slots__ = ("code", "globals", "locals", "pc", "stack")
+    __slots__ = ("code", "globals", "is_managed", "locals", "pc", "stack")
 
     def __init__(self, code: types.CodeType, globals_: dict[str, Any], locals_: dict[str, Value]) -> None:
         self.code, self.globals, self.locals = code, globals_, locals_
         self.stack: list[Value] = []
         self.pc = 0
+        self.is_managed = False
 
 
 class SequenceIterator(Value):
@@ -350,7 +352,7 @@ _PARTS: dict[type, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ArgumentObject: (("fields", "read"), ("cls", "number")),
     ArgumentItems: (("items", "read"), ("number",)),
     ArgumentMapping: (("items", "read"), ("cls", "number")),
-    GeneratorValue: (("locals", "stack"), ("code", "pc")),
+    GeneratorValue: (("locals", "stack"), ("code", "pc", "is_managed")),
     SequenceIterator: (("items", "source"), ("at", "length")),
     RangeIterator: (("following", "stop"), ("step",)),
     IndexIterator: (("container", "at"), ()),
