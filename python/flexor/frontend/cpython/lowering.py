@@ -14,6 +14,7 @@ from typing import Any
 from flexor.frontend.cpython import signatures
 from flexor.frontend.cpython.composites import Composites
 from flexor.frontend.cpython.guards import Guards
+from flexor.frontend.cpython.layers import Layers
 from flexor.frontend.cpython.masked import Masked
 from flexor.frontend.cpython.matrices import Matrices
 from flexor.frontend.cpython.orders import Orders
@@ -27,7 +28,7 @@ def lifted(value: Any) -> Any:
     return value if isinstance(value, (Value, list)) else Known(value)
 
 
-class Lowering(Composites, Matrices, Masked, Orders, Ranges):
+class Lowering(Composites, Layers, Matrices, Masked, Orders, Ranges):
     """The names that an expression of a row may call. Ops of the registry are attributes."""
 
     def __init__(self, writer: Writer, guards: Guards, framework: str, assume: Callable[[Value, str], None]) -> None:
@@ -724,7 +725,7 @@ def functions() -> dict[int, tuple[str, Any]]:
     torch, numpy = sys.modules.get("torch"), sys.modules["numpy"]
     places: dict[str, tuple[str, Any]] = {"np": ("numpy", numpy)}
     if torch is not None:
-        places |= {"torch": ("torch", torch), "F": ("torch", torch.nn.functional)}
+        places |= {"torch": ("torch", torch), "F": ("torch", torch.nn.functional), "nn": ("torch", torch._C._nn)}
         places |= {name: ("torch", getattr(torch, name)) for name in ("linalg", "special", "fft", "masked")}
     for framework in ("torch", "numpy"):
         for name in rows(framework):

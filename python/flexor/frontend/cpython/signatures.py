@@ -3,7 +3,7 @@
 A row is `names: parameters -> expression`. In the expression a call names an op of the registry (operands by place, attributes
 by name) or a method of `lowering.Lowering`; anything else is a parameter or a literal. A parameter after `!` must have its default:
 another value leaves the call to the framework, as does an argument that no parameter takes.
-`F` is torch.nn.functional, `Tensor` torch.Tensor, `linalg`, `special`, `fft` and `masked` those modules of torch, `np` numpy, `ndarray`
+`F` is torch.nn.functional, `nn` torch._C._nn, `Tensor` torch.Tensor, `linalg`, `special`, `fft` and `masked` those modules of torch, `np` numpy, `ndarray`
 numpy.ndarray. Ops of the registry that take operands alone need no row: their own names elsewhere and, for writes, `Tensor.<op>` give it.
 """
 
@@ -205,7 +205,8 @@ F.linear: input, weight, bias=None -> linear(input, weight, bias)
 F.embedding: input, weight, padding_idx=None, !max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False -> embedding(input, weight)
 F.layer_norm: input, normalized_shape, weight=None, bias=None, eps=1e-05 -> layer_norm(input, weight, bias, normalized_ndim=normalized(input, normalized_shape, weight), eps=eps)
 F.rms_norm: input, normalized_shape, weight=None, eps=None -> rms_norm(input, weight, normalized_ndim=normalized(input, normalized_shape, weight), eps=eps)
-F.batch_norm: input, running_mean, running_var, weight=None, bias=None, !training=False, momentum=0.1, eps=1e-05 -> batch_norm(input, running_mean, running_var, weight, bias, eps=eps)
+F.batch_norm: input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05 -> batch_normalized(input, running_mean, running_var, weight, bias, training, eps)
+nn.upsample_nearest1d nn.upsample_nearest2d nn.upsample_nearest3d: input, output_size, !scale_factors=None -> nearest(input, output_size)
 F.group_norm: input, num_groups, weight=None, bias=None, eps=1e-05 -> group_norm(input, weight, bias, groups=num_groups, eps=eps)
 F.normalize: input, !p=2.0, dim=1, eps=1e-12 -> normalize(input, axis=dim, eps=eps)
 F.scaled_dot_product_attention: query, key, value, attn_mask=None, !dropout_p=0.0, is_causal=False, scale=None, !enable_gqa=False -> sdpa(query, key, value, attn_mask, None, is_causal=is_causal, scale=scale)
