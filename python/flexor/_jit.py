@@ -97,6 +97,7 @@ class Jit(JitBase, Generic[P, R]):
             if inspect.iscoroutinefunction(target):
                 _mark_coroutine(self)
         else:
+            functools.update_wrapper(self, target, updated=())
             self._code = None
 
     @overload
