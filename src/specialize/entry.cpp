@@ -187,7 +187,12 @@ LiveValue Specializer::entry_value(const LiveSignature& signature, const bytecod
                                    signature.layout.kind == types::LayoutKind::kContiguous};
             value.kind = LiveValue::Kind::kRunList;
             value.reg = list_register(type);
-            value.integer = slot_symbol(name + ".length", slot++, {0, kDimInfinity});
+            value.integer = slot_symbol(name + ".length", slot, {0, kDimInfinity});
+            if (region_.exact_only) {
+                guard(ops::Relation::kEq, value.integer, region_.frame[slot]);
+                program_.env.assume_eq(value.integer, region_.frame[slot]);
+            }
+            ++slot;
             program_.registers[value.reg].name = name;
             Inst inst;
             inst.kind = InstKind::kArgument;

@@ -67,6 +67,10 @@ std::optional<LiveSignature> run_list(const Value& value) {
     return out;
 }
 
+// A list of something else that is longer than shapes are: it passes through a region as it is.
+constexpr std::size_t kLongestShape = kMaxRank;
+bool passes_through(const Value& value) { return value.is_list() && value.elements().size() > kLongestShape; }
+
 // ---------------------------------------------------------------- alias groups
 
 struct AliasInfo {
@@ -158,6 +162,10 @@ public:
     // A live value of the safe point; `grows`: it may be a list of the run.
     bool live_value(const Value& value, bool grows) {
         const std::optional<LiveSignature> list = grows ? run_list(value) : std::nullopt;
+        if (!list && grows && passes_through(value)) {
+            key_.signature.push(static_cast<std::uint64_t>(LiveKind::kDynamic));
+            return true;
+        }
         if (!list) return this->value(value);
         key_.signature.push(static_cast<std::uint64_t>(LiveKind::kRunList) |
                             static_cast<std::uint64_t>(list->dtype) << 8 | std::uint64_t{list->rank} << 16 |
@@ -333,7 +341,10 @@ executable::Signature make_signature(const LiveValues& live) {
     std::vector<const Tensor*> tensors;
     const auto add = [&](const Value& value) {
         const std::optional<LiveSignature> list = live.grows_lists ? run_list(value) : std::nullopt;
-        signature.values.push_back(list ? *list : signature_of(value, tensors));
+        LiveSignature passed;
+        passed.kind = LiveKind::kDynamic;
+        const bool passes = !list && live.grows_lists && passes_through(value);
+        signature.values.push_back(list ? *list : passes ? passed : signature_of(value, tensors));
     };
     for (const Value& value : live.locals) add(value);
     signature.values.resize(live.local_count);

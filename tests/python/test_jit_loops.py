@@ -101,6 +101,24 @@ def test_a_list_that_a_call_of_python_sees_is_compiled_once_for_all_lengths():
     assert flexor.stats()["compilations"] < 10
 
 
+def numbers(x, steps):
+    seen, rows = [], []
+    for k in range(steps):
+        x = x + 1
+        seen.append(int(x.sum().item()) + k)
+        rows.append(x)
+    return seen, torch.stack(rows)
+
+
+def test_a_list_of_numbers_is_not_compiled_for_each_length():
+    jitted = flexor.jit(numbers, fallback="raise")
+    flexor.default_session().clear_cache()
+    flexor.default_session().reset_stats()
+    for steps in (30, 3, 60):
+        torch.testing.assert_close(jitted(torch.ones(4), steps), numbers(torch.ones(4), steps))
+    assert flexor.stats()["compilations"] < 40
+
+
 def decode(keys, values, token, weight, steps):
     for _ in range(steps):
         query = torch.tanh(token @ weight)
