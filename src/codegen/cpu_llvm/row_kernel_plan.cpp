@@ -1,9 +1,9 @@
 #include "codegen/cpu_llvm/row_kernel_plan.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "codegen/cpu_llvm/expr_emitter.h"
+#include "codegen/stage_passes.h"
 #include "support/check.h"
 
 namespace flexor::codegen::cpu_llvm {
@@ -190,70 +190,15 @@ private:
         if (rowwise[from]) rowwise[into] = true;
     }
 
-    // Every node that stage `s` evaluates, operands before users.
-    void reach(NodeId n, std::vector<bool>& seen, const std::function<bool(NodeId)>& enter) const {
-        if (n == kNoNode || seen[n]) return;
-        seen[n] = true;
-        if (!enter(n)) return;
-        const Node& x = node(n);
-        for (NodeId o : x.operands) reach(o, seen, enter);
-        if (x.op == ScalarOp::kLoad) reach_access(plan_.body.accesses[x.index], seen, enter);
-    }
-
-    void reach_access(const Access& a, std::vector<bool>& seen, const std::function<bool(NodeId)>& enter) const {
-        for (const auto& g : a.gathers) reach(g.index, seen, enter);
-        reach(a.mask, seen, enter);
-    }
-
-    void reach_stage(const Stage& s, std::vector<bool>& seen, const std::function<bool(NodeId)>& enter) const {
-        reach(s.value, seen, enter);
-        if (s.kind == StageKind::kStore) reach_access(s.target, seen, enter);
-    }
-
     void assign_passes() {
-        const Body& body = plan_.body;
-        plan_.stage_pass.resize(body.stages.size());
-        std::uint32_t pass_count = 1;
-        for (size_t i = 0; i < body.stages.size(); ++i) {
-            const Stage& s = body.stages[i];
-            std::uint32_t pass = 0;
-            std::vector<bool> seen(body.nodes.size(), false);
-            std::vector<std::uint32_t> loads;
-            reach_stage(s, seen, [&](NodeId n) {
-                const Node& x = node(n);
-                if (x.op == ScalarOp::kRowValue) pass = std::max(pass, plan_.stage_pass[x.index] + 1);
-                if (x.op == ScalarOp::kLoad) loads.push_back(body.accesses[x.index].buffer);
-                return true;
-            });
-            // Keep the order of loads and stores of one buffer: in-place kernels.
-            for (size_t j = 0; j < i; ++j) {
-                const Stage& earlier = body.stages[j];
-                if (s.kind == StageKind::kStore && buffer_used(earlier, s.target.buffer))
-                    pass = std::max(pass, plan_.stage_pass[j]);
-                if (earlier.kind == StageKind::kStore &&
-                    std::find(loads.begin(), loads.end(), earlier.target.buffer) != loads.end())
-                    pass = std::max(pass, plan_.stage_pass[j] + 1);
-            }
-            plan_.stage_pass[i] = pass;
-            pass_count = std::max(pass_count, pass + 1);
-        }
-        plan_.passes.resize(pass_count);
-        for (size_t i = 0; i < body.stages.size(); ++i) {
+        plan_.stage_pass = stage_passes(plan_.body);
+        plan_.passes.resize(1);
+        for (const std::uint32_t pass : plan_.stage_pass)
+            plan_.passes.resize(std::max<size_t>(plan_.passes.size(), pass + 1));
+        for (size_t i = 0; i < plan_.body.stages.size(); ++i) {
             Pass& p = plan_.passes[plan_.stage_pass[i]];
-            (body.stages[i].per_row ? p.once : p.loop).push_back(static_cast<std::uint32_t>(i));
+            (plan_.body.stages[i].per_row ? p.once : p.loop).push_back(static_cast<std::uint32_t>(i));
         }
-    }
-
-    bool buffer_used(const Stage& s, std::uint32_t buffer) const {
-        if (s.kind == StageKind::kStore && s.target.buffer == buffer) return true;
-        bool used = false;
-        std::vector<bool> seen(plan_.body.nodes.size(), false);
-        reach_stage(s, seen, [&](NodeId n) {
-            const Node& x = node(n);
-            if (x.op == ScalarOp::kLoad && plan_.body.accesses[x.index].buffer == buffer) used = true;
-            return true;
-        });
-        return used;
     }
 
     DType operand_dtype(const Node& n) const {
@@ -275,12 +220,11 @@ private:
     // Instructions to compute `n` inside the inner loop from loads and what is known outside.
     int subtree_cost(NodeId root) const {
         int total = 0;
-        std::vector<bool> seen(plan_.body.nodes.size(), false);
-        reach(root, seen, [&](NodeId n) {
+        NodeVisitor(plan_.body, [&](NodeId n) {
             if (plan_.level[n] != Level::kInner) return false;
             total += own_cost(n);
             return true;
-        });
+        }).visit(root);
         return total;
     }
 
@@ -299,23 +243,21 @@ private:
         std::vector<int> computed(body.nodes.size(), -1);  // pass that first computed the node
         for (std::uint32_t p = 0; p < plan_.passes.size(); ++p) {
             Pass& pass = plan_.passes[p];
-            std::vector<bool> seen(body.nodes.size(), false);
-            for (std::uint32_t s : pass.loop) {
-                reach_stage(body.stages[s], seen, [&](NodeId n) {
-                    if (plan_.level[n] != Level::kInner) return plan_.level[n] == Level::kOuter;
-                    if (plan_.find_buffered(n)) return false;
-                    if (computed[n] >= 0 && plan_.scratch_rows < options_.scratch_rows_allowed && bufferable(n)) {
-                        const auto from = static_cast<std::uint32_t>(computed[n]);
-                        plan_.buffered.push_back({n, from, plan_.scratch_rows++});
-                        plan_.passes[from].save.push_back(n);
-                        plan_.scratch_element_bytes = std::max(plan_.scratch_element_bytes,
-                                                               static_cast<std::uint32_t>(dtype_size(node(n).dtype)));
-                        return false;
-                    }
-                    if (computed[n] < 0) computed[n] = static_cast<int>(p);
-                    return true;
-                });
-            }
+            NodeVisitor visitor(body, [&](NodeId n) {
+                if (plan_.level[n] != Level::kInner) return plan_.level[n] == Level::kOuter;
+                if (plan_.find_buffered(n)) return false;
+                if (computed[n] >= 0 && plan_.scratch_rows < options_.scratch_rows_allowed && bufferable(n)) {
+                    const auto from = static_cast<std::uint32_t>(computed[n]);
+                    plan_.buffered.push_back({n, from, plan_.scratch_rows++});
+                    plan_.passes[from].save.push_back(n);
+                    plan_.scratch_element_bytes =
+                        std::max(plan_.scratch_element_bytes, static_cast<std::uint32_t>(dtype_size(node(n).dtype)));
+                    return false;
+                }
+                if (computed[n] < 0) computed[n] = static_cast<int>(p);
+                return true;
+            });
+            for (std::uint32_t s : pass.loop) visitor.visit(body.stages[s]);
         }
         for (std::uint32_t p = 0; p < plan_.passes.size(); ++p) plan_.passes[p].cost = pass_cost(p);
     }
@@ -323,8 +265,7 @@ private:
     int pass_cost(std::uint32_t p) const {
         const Pass& pass = plan_.passes[p];
         int total = static_cast<int>(pass.loop.size() + pass.save.size());
-        std::vector<bool> seen(plan_.body.nodes.size(), false);
-        auto count = [&](NodeId n) {
+        NodeVisitor visitor(plan_.body, [&](NodeId n) {
             if (plan_.level[n] != Level::kInner) return false;
             const BufferedNode* b = plan_.find_buffered(n);
             if (b && b->pass < p) {
@@ -333,24 +274,24 @@ private:
             }
             total += own_cost(n);
             return true;
-        };
-        for (std::uint32_t s : pass.loop) reach_stage(plan_.body.stages[s], seen, count);
-        for (NodeId n : pass.save) reach(n, seen, count);
+        });
+        for (std::uint32_t s : pass.loop) visitor.visit(plan_.body.stages[s]);
+        for (NodeId n : pass.save) visitor.visit(n);
         return total;
     }
 
     // A stride that only the launch knows costs a test and a second way to load: no unrolling then.
     bool has_unknown_stride(std::uint32_t p) const {
         bool found = false;
-        std::vector<bool> seen(plan_.body.nodes.size(), false);
         auto check = [&](const Access& a) { found = found || !a.strides[plan_.vector_dim].is_constant; };
+        NodeVisitor visitor(plan_.body, [&](NodeId n) {
+            if (node(n).op == ScalarOp::kLoad) check(plan_.body.accesses[node(n).index]);
+            return true;
+        });
         for (std::uint32_t s : plan_.passes[p].loop) {
             const Stage& stage = plan_.body.stages[s];
             if (stage.kind == StageKind::kStore) check(stage.target);
-            reach_stage(stage, seen, [&](NodeId n) {
-                if (node(n).op == ScalarOp::kLoad) check(plan_.body.accesses[node(n).index]);
-                return true;
-            });
+            visitor.visit(stage);
         }
         return found;
     }
