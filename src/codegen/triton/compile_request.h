@@ -1,0 +1,29 @@
+#pragma once
+// What the compiler of device kernels is asked for; see compiler_process.h.
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codegen/triton/row_launch.h"
+#include "codegen/triton/row_source.h"
+#include "loopir/kernel.h"
+
+namespace flexor::codegen::triton {
+
+struct CompileRequest {
+    std::string function;
+    std::string source;
+    std::vector<std::pair<std::string, std::string>> signature;   // name and Triton's type, without the constants
+    std::vector<std::pair<std::string, std::int64_t>> constants;  // constexpr parameters
+    std::vector<std::string> divisible;                           // arguments whose values are multiples of 16
+    int warps = 4;
+    int stages = 3;   // of software pipelining
+    int target = 90;  // compute capability, 10 * major + minor
+};
+
+// `divisible` says of each argument of `source` whether all its values are multiples of 16.
+CompileRequest row_request(const loopir::Kernel& kernel, const RowSource& source, const RowLaunch& launch,
+                           const std::vector<bool>& divisible);
+
+}  // namespace flexor::codegen::triton

@@ -1,0 +1,61 @@
+// write_cases numeric            every kernel to run, with what it must leave, one JSON object a line
+// write_cases timed              large kernels, to time
+// write_cases programs FILE...   the distinct kernels of those programs, to compile
+#include <iostream>
+#include <string_view>
+
+#include "codegen/triton/row_layout.h"
+#include "loopir/kernel.h"
+#include "triton/cases.h"
+
+namespace flexor::tests {
+namespace {
+
+void write_programs(int count, char** paths) {
+    std::vector<loopir::Kernel> kernels;
+    for (int i = 0; i < count; ++i) {
+        for (loopir::Kernel& kernel : kernels_of_program(paths[i])) {
+            bool known = false;
+            for (const loopir::Kernel& other : kernels) known = known || loopir::structurally_equal(kernel, other);
+            if (!known) kernels.push_back(std::move(kernel));
+        }
+    }
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        const loopir::Kernel& kernel = kernels[i];
+        const std::string name = std::to_string(i) + ":" + kernel.name;
+        if (!is_written(kernel)) {
+            std::cout << nlohmann::json{{"name", name}, {"kind", static_cast<int>(kernel.kind)}} << "\n";
+            continue;
+        }
+        auto [layout, launch] = planned(kernel, std::vector<std::int64_t>(kernel.param_count, 64));
+        std::cout << compile_case(name, kernel, layout, launch) << "\n";
+        if (layout.elementwise) continue;
+        launch.form = codegen::triton::RowForm::kLooped;
+        launch.narrow = false;
+        std::cout << compile_case(name, kernel, layout, launch) << "\n";
+    }
+}
+
+}  // namespace
+}  // namespace flexor::tests
+
+int main(int argc, char** argv) {
+    using namespace flexor::tests;
+    const std::string_view what = argc > 1 ? argv[1] : "";
+    if (what == "numeric") {
+        for (const KernelRun& run : numeric_runs()) {
+            for (const auto& one : run_cases(run)) std::cout << one << "\n";
+        }
+        return 0;
+    }
+    if (what == "timed") {
+        for (const auto& one : timed_cases()) std::cout << one << "\n";
+        return 0;
+    }
+    if (what == "programs") {
+        write_programs(argc - 2, argv + 2);
+        return 0;
+    }
+    std::cerr << "write_cases numeric | timed | programs FILE...\n";
+    return 2;
+}

@@ -1,0 +1,111 @@
+#include "codegen/triton/row_launch.h"
+
+#include <gtest/gtest.h>
+
+#include "codegen/triton/compile_request.h"
+#include "unit/loopir/kernels.h"
+
+namespace flexor::codegen::triton {
+namespace {
+
+using loopir::testing::verified;
+
+constexpr const char* kMap = R"(
+kernel map(%0: in f32, %1: in f32, %2: out f32) params 5
+row parallel [p0, p1, p2] row []
+  v0 = load %0 [p3, p2, 1] : f32
+  v1 = load %1 [0, 0, 1] : f32
+  v2 = add v0, v1 : f32
+  s0 = store %2 [p4, p2, 1] v2
+)";
+
+RowLaunch planned(const char* text, std::vector<std::int64_t> params) {
+    const loopir::Kernel kernel = verified(text);
+    return plan_launch(lay_out(kernel.body), params.data());
+}
+
+TEST(TritonRowLaunch, MergesDimsThatAllAccessesStepThroughAsOne) {
+    // The bias keeps the last dim apart; the two before are one where both tensors are contiguous.
+    EXPECT_EQ(planned(kMap, {4, 5, 6, 30, 30}).extents, (std::vector<std::int64_t>{1, 20, 6}));
+    EXPECT_EQ(planned(kMap, {4, 5, 6, 31, 30}).extents, (std::vector<std::int64_t>{4, 5, 6}));
+    EXPECT_EQ(planned(kMap, {1, 5, 6, 999, 30}).extents, (std::vector<std::int64_t>{1, 5, 6}));
+}
+
+TEST(TritonRowLaunch, LaunchesNothingWithoutElements) {
+    EXPECT_EQ(planned(kMap, {4, 0, 6, 0, 0}).tiles, 0);
+    EXPECT_EQ(planned(kMap, {4, 5, 0, 0, 0}).tiles, 0);
+    // A reduction over nothing still has a result.
+    const RowLaunch empty_rows = planned(loopir::testing::kAddReluSum, {3, 0});
+    EXPECT_EQ(empty_rows.tiles, 1);
+    EXPECT_EQ(empty_rows.form, RowForm::kResident);
+    EXPECT_EQ(planned(loopir::testing::kAddReluSum, {0, 3}).tiles, 0);
+}
+
+TEST(TritonRowLaunch, TilesFollowTheRow) {
+    for (const auto& [length, block] : {std::pair{1, 1}, {33, 64}, {768, 1024}, {8192, 8192}}) {
+        const RowLaunch launch = planned(loopir::testing::kAddReluSum, {1000, length});
+        EXPECT_EQ(launch.form, RowForm::kResident) << length;
+        EXPECT_EQ(launch.block[1], block) << length;
+        EXPECT_EQ(launch.block[0], std::max(1024 / block, 1)) << length;
+    }
+    const RowLaunch longer = planned(loopir::testing::kAddReluSum, {1000, 8193});
+    EXPECT_EQ(longer.form, RowForm::kLooped);
+    EXPECT_EQ(longer.tiles, 1000);
+}
+
+TEST(TritonRowLaunch, TakesWideIndicesWhereAnAddressNeedsThem) {
+    EXPECT_TRUE(planned(kMap, {4, 5, 6, 30, 30}).narrow);
+    EXPECT_FALSE(planned(kMap, {4, 5, 6, std::int64_t{1} << 30, 30}).narrow);
+    EXPECT_FALSE(planned(kMap, {std::int64_t{1} << 31, 1, 1, 1, 1}).narrow);
+    const RowLaunch huge = planned(kMap, {std::int64_t{1} << 40, std::int64_t{1} << 40, 6, 0, 0});
+    EXPECT_FALSE(huge.narrow);
+}
+
+TEST(TritonRowLaunch, ReducesColumnsAlongContiguousMemory) {
+    const RowLaunch launch = planned(R"(
+kernel columns(%0: in f32, %1: out f32) params 2
+row parallel [p1] row [p0]
+  v0 = load %0 [1, p1] : f32
+  s0 = reduce sum v0
+  v1 = row_value s0 : f32
+  s1 = store per_row %1 [1, 0] v1
+)",
+                                     {4096, 768});
+    EXPECT_EQ(launch.block[0], 32);
+    EXPECT_EQ(launch.tiles, 24);
+}
+
+TEST(TritonRowRequest, StatesTheArgumentsInOrder) {
+    const loopir::Kernel kernel = verified(loopir::testing::kGather);
+    const RowLayout layout = lay_out(kernel.body);
+    const std::int64_t params[] = {3, 17, 5};
+    const RowLaunch launch = plan_launch(layout, params);
+    const RowSource source = write_row_kernel(kernel, layout, launch.form);
+    std::vector<bool> divisible(source.arguments.size(), false);
+    divisible[0] = true;
+    const CompileRequest request = row_request(kernel, source, launch, divisible);
+    const std::vector<std::pair<std::string, std::string>> expected = {
+        {"b0", "*fp64"}, {"b1", "*i64"}, {"b2", "*u8"}, {"b3", "*fp64"}, {"fault", "*i32"},
+        {"n0", "i32"},   {"n1", "i32"},  {"p1", "i32"}, {"p2", "i32"}};
+    EXPECT_EQ(request.signature, expected);
+    EXPECT_EQ(request.divisible, std::vector<std::string>{"b0"});
+    EXPECT_EQ(request.function, "k_gather_rows");
+}
+
+TEST(TritonRowSource, IsTheSameTextForEqualKernels) {
+    loopir::Kernel a = verified(loopir::testing::kSoftmax);
+    loopir::Kernel b = a;
+    b.buffers[0].name = "other";
+    for (const RowForm form : {RowForm::kResident, RowForm::kLooped}) {
+        const RowSource x = write_row_kernel(a, lay_out(a.body), form);
+        EXPECT_EQ(x.text, write_row_kernel(b, lay_out(b.body), form).text);
+        // One read of memory a pass over the row: one in registers, three block by block.
+        std::size_t loads = 0;
+        for (std::size_t at = x.text.find("tl.load"); at != std::string::npos; at = x.text.find("tl.load", at + 1))
+            ++loads;
+        EXPECT_EQ(loads, form == RowForm::kResident ? 1u : 3u);
+    }
+}
+
+}  // namespace
+}  // namespace flexor::codegen::triton
