@@ -1,0 +1,226 @@
+"""Runs the device kernels on this machine's GPU: what they leave in memory against the loop-IR evaluator, and how fast the
+row kernels are. Needs Triton (for its compiler) and the CUDA driver, and no other package.
+
+    python tools/gpu/run.py CASES OUT
+
+CASES is the folder that tools/gpu/prepare wrote; OUT gets ``gpu-CARD.json``. Exits 1 if a kernel is wrong.
+"""
+
+import argparse
+import gzip
+import json
+import math
+import os
+import re
+import struct
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from compiler import Compiler
+from driver import Driver, DriverError, Hang, Kernel
+
+# Relative to the value, or to 1 where it is smaller. f32: 2 ulp of a function and sums in another order.
+TOLERANCE = {"f64": 1e-11, "f32": 2e-6, "f16": 2e-3, "bf16": 1.6e-2}
+FORMATS = {"bool": "B", "u8": "B", "i8": "b", "i32": "i", "i64": "q", "f16": "e", "bf16": "H", "f32": "f", "f64": "d"}
+GUARD = 256  # bytes around each buffer that no kernel may touch
+GUARD_BYTE = 0xA5
+
+
+def mark_divisible(case):
+    """Names the arguments that are multiples of 16, as a launch would find them: buffers are aligned."""
+    case["divisible"] = [
+        name
+        for (name, _), argument in zip(case["signature"], case["arguments"])
+        if "value" not in argument or (argument["value"] % 16 == 0 and not name.startswith("x"))
+    ]
+
+
+def compile_all(cases, target, processes):
+    """The answers, one for each case; equal requests are compiled once."""
+    keys = [json.dumps([c[k] for k in ("source", "signature", "constants", "divisible", "warps")]) for c in cases]
+    first = {key: case for key, case in zip(keys, cases)}
+    pending = list(first)
+
+    def serve(part):
+        compiler = Compiler()
+        if not compiler.first.startswith("triton "):
+            raise DriverError(f"no compiler: {compiler.first}")
+        done = {key: compiler.compile(first[key], target) for key in part}
+        compiler.close()
+        return done
+
+    answers = {}
+    with ThreadPoolExecutor(processes) as pool:
+        for done in pool.map(serve, [pending[i::processes] for i in range(processes)]):
+            answers.update(done)
+    return [answers[key] for key in keys], len(pending)
+
+
+def decoded(data, dtype):
+    count = len(data) // struct.calcsize(FORMATS[dtype])
+    values = struct.unpack(f"<{count}{FORMATS[dtype]}", data)
+    if dtype == "bf16":
+        return struct.unpack(f"<{count}f", struct.pack(f"<{count}I", *(v << 16 for v in values)))
+    return values
+
+
+def difference(found, wanted, dtype):
+    tolerance = TOLERANCE.get(dtype, 0)
+    for i, (a, b) in enumerate(zip(decoded(found, dtype), decoded(wanted, dtype))):
+        if a == b or (a != a and b != b):
+            continue
+        if tolerance and math.isfinite(b) and abs(a - b) <= tolerance * max(1, abs(b)):
+            continue
+        return f"element {i} is {a}, not {b}"
+    return None
+
+
+def loaded(driver, answer):
+    words, cubin = answer
+    if "ok" not in words:
+        raise DriverError(f"not compiled: {cubin.decode()[-400:]}")
+    parameters = [int(size) for size in words["parameters"]]
+    return Kernel(driver, cubin, words["name"][0], int(words["warps"][0]), int(words["shared"][0]), parameters)
+
+
+def launch_arguments(case, buffers, fault):
+    def value(argument):
+        if "buffer" in argument:
+            return buffers[argument["buffer"]]
+        return fault if "fault" in argument else argument["value"]
+
+    return [value(argument) for argument in case["arguments"]]
+
+
+def run_case(driver, case, answer):
+    """What is wrong with the case on this card, or nothing."""
+    kernel = loaded(driver, answer)
+    fault = driver.allocate(4)
+    driver.write(fault, bytes(4))
+    sizes = [len(text) // 2 for text in case["before"]]
+    blocks = [driver.allocate(size + 2 * GUARD) for size in sizes]
+    try:
+        for block, text, size in zip(blocks, case["before"], sizes):
+            driver.fill(block, GUARD_BYTE, size + 2 * GUARD)
+            driver.write(block + GUARD, bytes.fromhex(text))
+        arguments = launch_arguments(case, [block + GUARD for block in blocks], fault)
+        kernel.launch(min(case["tiles"], 8 * driver.multiprocessors), arguments)
+        driver.wait()
+        for i, (block, text, size, dtype) in enumerate(zip(blocks, case["after"], sizes, case["dtypes"])):
+            memory = driver.read(block, size + 2 * GUARD)
+            guard = bytes([GUARD_BYTE]) * GUARD
+            if memory[:GUARD] != guard or memory[GUARD + size :] != guard:
+                return f"buffer {i}: memory outside of it was written"
+            wrong = difference(memory[GUARD : GUARD + size], bytes.fromhex(text), dtype)
+            if wrong:
+                return f"buffer {i}: {wrong}"
+        found = struct.unpack("<i", driver.read(fault, 4))[0] != 0
+        return None if found == case["fault"] else f"fault is {found}, not {case['fault']}"
+    finally:
+        for pointer in [*blocks, fault]:
+            driver.free(pointer)
+        kernel.unload()
+
+
+def copy_bandwidth(driver, size):
+    """GB/s of a device-to-device copy, read and written bytes counted."""
+    source, target = driver.allocate(size), driver.allocate(size)
+    driver.fill(source, 1, size)
+    microseconds = driver.microseconds(lambda: driver.copy(target, source, size))
+    driver.free(source)
+    driver.free(target)
+    return 2 * size / microseconds / 1e3
+
+
+def fill_random(driver, block, size):
+    """Random bytes below 61: small finite numbers of every dtype."""
+    piece = min(size, 1 << 20)
+    driver.write(block, bytes(b % 61 for b in os.urandom(piece)))
+    for at in range(piece, size, piece):
+        driver.copy(block + at, block, min(piece, size - at))
+
+
+def time_case(driver, case, answer):
+    """Microseconds of one launch."""
+    kernel = loaded(driver, answer)
+    fault = driver.allocate(4)
+    blocks = [driver.allocate(size) for size in case["bytes"]]
+    for block, size in zip(blocks, case["bytes"]):
+        fill_random(driver, block, size)
+    arguments = launch_arguments(case, blocks, fault)
+    grid = min(case["tiles"], 8 * driver.multiprocessors)
+    microseconds = driver.microseconds(lambda: kernel.launch(grid, arguments))
+    for pointer in [*blocks, fault]:
+        driver.free(pointer)
+    kernel.unload()
+    return microseconds
+
+
+def read_cases(path):
+    with gzip.open(path, "rt") as file:
+        cases = [json.loads(line) for line in file]
+    for case in cases:
+        mark_divisible(case)
+    return cases
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    driver = Driver()
+    cases = read_cases(options.cases / "numeric.jsonl.gz")
+    timed = read_cases(options.cases / "timed.jsonl.gz")
+    start = time.monotonic()
+    # Many small kernels at once: each process starts in two seconds and compiles several a second.
+    answers, distinct = compile_all([*cases, *timed], driver.capability, options.processes)
+    result = {
+        "card": driver.name,
+        "driver": driver.version,
+        "capability": driver.capability,
+        "compiled": distinct,
+        "compile_seconds": round(time.monotonic() - start, 2),
+        "wrong": {},
+        "timed": {},
+    }
+    try:
+        for case, answer in zip(cases, answers):
+            try:
+                wrong = run_case(driver, case, answer)
+            except Hang:
+                raise
+            except DriverError as error:
+                wrong = str(error)
+                if "not compiled" not in wrong and "parameter" not in wrong:
+                    raise DriverError(f"{case['name']}: {wrong}") from error
+            if wrong:
+                result["wrong"][case["name"]] = wrong
+        result["ran"] = len(cases)
+        result["copy_gb_per_s"] = round(copy_bandwidth(driver, 1 << 28), 1)
+        for case, answer in zip(timed, answers[len(cases) :]):
+            microseconds = time_case(driver, case, answer)
+            rate = case["traffic"] / microseconds / 1e3
+            result["timed"][case["name"]] = {
+                "us": round(microseconds, 2),
+                "gb_per_s": round(rate, 1),
+                "of_copy": round(rate / result["copy_gb_per_s"], 3),
+            }
+    except DriverError as error:
+        # After a failed kernel the context is lost.
+        result["stopped"] = str(error)
+    options.out.mkdir(parents=True, exist_ok=True)
+    name = re.sub(r"[^A-Za-z0-9]+", "-", driver.name).strip("-")
+    (options.out / f"gpu-{name}.json").write_text(json.dumps(result, indent=1))
+    print(json.dumps(result, indent=1)[:6000])
+    ok = not result["wrong"] and "stopped" not in result
+    sys.stdout.flush()
+    os._exit(0 if ok else 1)
+
+
+if __name__ == "__main__":
+    main()
