@@ -1106,6 +1106,20 @@ class FunctionOps:
         C1: axis lies in the rank of x
         elsewhere: torch.cumprod, numpy.cumprod"""
 
+    def cummax(self, /, x: Tensor, *, axis: Integer = -1) -> list[Var]:
+        """The greatest of the first elements along an axis, and the last place it has; NaN stays.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: axis lies in the rank of x
+        elsewhere: torch.cummax"""
+
+    def cummin(self, /, x: Tensor, *, axis: Integer = -1) -> list[Var]:
+        """The least of the first elements along an axis, and the last place it has; NaN stays.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: axis lies in the rank of x
+        elsewhere: torch.cummin"""
+
     def sort(self, /, x: Tensor, *, axis: Integer = -1, descending: bool = False) -> list[Var]:
         """The elements along an axis in order, and the places they had. Equal ones keep theirs; NaN is the greatest.
 
@@ -2903,6 +2917,20 @@ class VarOps:
         dtypes: uint8, int8, int32, int64, float16, bfloat16, float32, float64
         C1: axis lies in the rank of x
         elsewhere: torch.cumprod, numpy.cumprod"""
+
+    def cummax(self, /, *, axis: Integer = -1) -> list[Var]:
+        """The greatest of the first elements along an axis, and the last place it has; NaN stays.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: axis lies in the rank of x
+        elsewhere: torch.cummax"""
+
+    def cummin(self, /, *, axis: Integer = -1) -> list[Var]:
+        """The least of the first elements along an axis, and the last place it has; NaN stays.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: axis lies in the rank of x
+        elsewhere: torch.cummin"""
 
     def sort(self, /, *, axis: Integer = -1, descending: bool = False) -> list[Var]:
         """The elements along an axis in order, and the places they had. Equal ones keep theirs; NaN is the greatest.

@@ -129,9 +129,38 @@ struct ListStep {
     TensorRef joined;
 };
 
+// An operand of a call; scalars as ReferenceContext has them.
+struct CallOperand {
+    enum class Kind : std::uint8_t { kNone, kTensor, kBool, kInt, kFloat } kind = Kind::kNone;
+    TensorRef tensor;
+    Slot slot = kNoSlot;  // a scalar; kFloat: bits of a double
+};
+// A dim of an attribute that the frame holds: the attribute itself, or element `position` of a list.
+struct CallDim {
+    std::string attribute;
+    std::int32_t position = -1;
+    Slot slot = kNoSlot;
+};
+// An op on whole tensors, by the kernel that its entry in the registry names (ops::run_whole).
+struct Call {
+    const ops::OpDef* op = nullptr;
+    std::vector<CallOperand> operands;
+    std::vector<types::Strength> strengths;  // one per operand
+    std::vector<TensorRef> results;
+    ops::DTypes dtypes;
+    types::Attrs attrs;
+    std::vector<CallDim> dims;
+    std::vector<Slot> sizes;  // what OpDef::data_sizes gives, in order
+    std::string fallback;     // why the op that has code does without; empty: it has none
+    std::int32_t pc = 0;
+    std::int32_t line = 0;
+};
+
 struct Step {
     enum class Kind : std::uint8_t {
         kLaunch,     // launches[index]
+        kCallSizes,  // frame[calls[index].sizes] = the sizes that the elements of the operands make
+        kCall,       // calls[index] fills its results; after its kCallSizes, if it has one
         kAllocate,   // buffer `buffer` = fresh memory of `bytes` (pool memory that may outlive the block; outputs:
                      // caller-owned tensor memory)
         kFrame,      // frames[index]
@@ -275,6 +304,7 @@ struct Executable {
     std::vector<PackedWeight> packed;
     std::vector<KernelSlot> kernels;
     std::vector<Launch> launches;
+    std::vector<Call> calls;
     std::vector<FrameProgram> frames;
     std::vector<Check> checks;
     std::vector<ListStep> lists;

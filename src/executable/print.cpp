@@ -107,6 +107,21 @@ std::string list_step_text(const ListStep& step) {
     return "?";
 }
 
+std::string operand_text(const CallOperand& operand) {
+    switch (operand.kind) {
+        case CallOperand::Kind::kNone: return "none";
+        case CallOperand::Kind::kTensor: return tensor_text(operand.tensor);
+        case CallOperand::Kind::kBool: return "bool " + slot_text(operand.slot);
+        case CallOperand::Kind::kInt: return "int " + slot_text(operand.slot);
+        case CallOperand::Kind::kFloat: return "float " + slot_text(operand.slot);
+    }
+    return "?";
+}
+
+std::string call_text(const Call& call) {
+    return std::string(call.op->name.value) + " (" + support::join(call.operands, ", ", operand_text) + ")";
+}
+
 std::string step_text(const Executable& executable, const Step& step) {
     switch (step.kind) {
         case Step::Kind::kLaunch: {
@@ -120,6 +135,15 @@ std::string step_text(const Executable& executable, const Step& step) {
             if (step.unless_grown) out += " unless grown";
             if (step.once) out += " once";
             return out;
+        }
+        case Step::Kind::kCallSizes: {
+            const Call& call = executable.calls[step.index];
+            return "sizes    " + support::join(call.sizes, ", ", slot_text) + " = " + call_text(call);
+        }
+        case Step::Kind::kCall: {
+            const Call& call = executable.calls[step.index];
+            return "call     " + support::join(call.results, ", ", tensor_text) + " = " + call_text(call) +
+                   (call.fallback.empty() ? "" : "   ; " + call.fallback);
         }
         case Step::Kind::kAllocate:
             return (step.output ? "output   " : "allocate ") + buffer_text(step.buffer) + " " + slot_text(step.bytes) +

@@ -193,6 +193,19 @@ private:
         return {};
     }
 
+    Expected<void> read_operands(const Call& call, const Defined& state) const {
+        if (call.strengths.size() != call.operands.size()) return bad("a call whose operands lack their strengths");
+        for (const CallOperand& operand : call.operands) {
+            if (operand.kind == CallOperand::Kind::kTensor) {
+                FLEXOR_TRY(read_tensor(operand.tensor, state));
+            } else if (operand.kind != CallOperand::Kind::kNone) {
+                FLEXOR_TRY(read_slot(operand.slot, state));
+            }
+        }
+        for (const CallDim& dim : call.dims) FLEXOR_TRY(read_slot(dim.slot, state));
+        return {};
+    }
+
     // A value that leaves the block.
     Expected<void> read_value(const OutValue& value, const Defined& state, const std::vector<bool>& arena) const {
         switch (value.kind) {
@@ -241,6 +254,22 @@ private:
                     return bad("a launch has no right side to pack");
                 for (BufferSlot buffer : launch.buffers) FLEXOR_TRY(read_buffer(buffer, state));
                 for (Slot slot : launch.params) FLEXOR_TRY(read_slot(slot, state));
+                return {};
+            }
+            case Step::Kind::kCallSizes: {
+                if (step.index >= e.calls.size()) return bad("a step names no call");
+                const Call& call = e.calls[step.index];
+                if (call.sizes.empty() || call.op->data_sizes == nullptr) return bad("a call that makes no sizes");
+                FLEXOR_TRY(read_operands(call, state));
+                for (Slot slot : call.sizes) FLEXOR_TRY(write_slot(slot, state));
+                return {};
+            }
+            case Step::Kind::kCall: {
+                if (step.index >= e.calls.size()) return bad("a step names no call");
+                const Call& call = e.calls[step.index];
+                FLEXOR_TRY(read_operands(call, state));
+                for (Slot slot : call.sizes) FLEXOR_TRY(read_slot(slot, state));
+                for (const TensorRef& result : call.results) FLEXOR_TRY(read_tensor(result, state));
                 return {};
             }
             case Step::Kind::kGrow:

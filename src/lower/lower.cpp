@@ -50,6 +50,8 @@ private:
     Expected<void> lower_unit(const Unit& unit, std::size_t position);
     Expected<void> launch(KernelBuilder& builder, const Inst& inst);
     Expected<void> lower_extern(KernelBuilder& builder, const Inst& inst);
+    void begin_call(const Inst& inst);
+    void finish_call(const Inst& inst);
     void lower_check(const Inst& inst);
     void lower_read(const Inst& inst);
     void lower_real(const Inst& inst);
@@ -572,6 +574,7 @@ Expected<void> Lowerer::lower_unit(const Unit& unit, std::size_t position) {
         return {};
     }
     if (unit.kind == UnitKind::kScalar) return lower_real(first), Expected<void>{};
+    if (unit.kind == UnitKind::kCall) begin_call(first);
 
     for (const auto& [root, at] : allocate_before_) {
         if (at != position) continue;
@@ -596,6 +599,7 @@ Expected<void> Lowerer::lower_unit(const Unit& unit, std::size_t position) {
         block().steps.push_back(s);
     }
 
+    if (unit.kind == UnitKind::kCall) return finish_call(first), Expected<void>{};
     if (unit.kind == UnitKind::kList) return lower_list(first), Expected<void>{};
 
     KernelBuilder builder(program_, source(), units_, *grouper_, producers_);
@@ -660,6 +664,7 @@ Expected<void> Lowerer::lower_unit(const Unit& unit, std::size_t position) {
         }
         case UnitKind::kExtern: return lower_extern(builder, first);
         case UnitKind::kList:
+        case UnitKind::kCall:
         case UnitKind::kRead:
         case UnitKind::kScalar:
         case UnitKind::kCheck: break;
@@ -704,6 +709,67 @@ Expected<void> Lowerer::lower_extern(KernelBuilder& builder, const Inst& inst) {
     step(Step::Kind::kLaunch).index = static_cast<std::uint32_t>(exe_.launches.size());
     exe_.launches.push_back(std::move(call));
     return {};
+}
+
+// The operands of a call on whole tensors, and the step that makes its sizes.
+void Lowerer::begin_call(const Inst& inst) {
+    executable::Call call;
+    call.op = inst.op;
+    call.dtypes = inst.dtypes;
+    call.fallback = inst.text;
+    call.pc = inst.pc;
+    call.line = inst.line;
+    for (Reg reg : inst.operands) {
+        executable::CallOperand& operand = call.operands.emplace_back();
+        call.strengths.push_back(reg == kNoReg ? types::Strength::kTensor : program_.registers[reg].type.strength);
+        if (reg == kNoReg) continue;
+        if (program_.registers[reg].type.strength != types::Strength::kScalar) {
+            operand.kind = executable::CallOperand::Kind::kTensor;
+            operand.tensor = tensor_ref(reg);
+            continue;
+        }
+        operand.kind = type(reg).dtype == DType::kBool  ? executable::CallOperand::Kind::kBool
+                       : type(reg).dtype == DType::kI64 ? executable::CallOperand::Kind::kInt
+                                                        : executable::CallOperand::Kind::kFloat;
+        const Inst* producer = producers_[reg];
+        if (producer->kind == InstKind::kDimScalar) {
+            operand.slot = value(producer->dim);
+        } else if (operand.kind == executable::CallOperand::Kind::kFloat) {
+            operand.slot = scalar_slot(reg);
+        } else {
+            const auto* integer = std::get_if<std::int64_t>(&producer->constant->value);
+            operand.slot = constant(integer != nullptr ? *integer : std::get<bool>(producer->constant->value) ? 1 : 0);
+        }
+    }
+    // What the frame knows of the attributes is put in by the run.
+    for (const auto& [name, attribute] : inst.attrs.items()) {
+        types::AttrValue kept = attribute;
+        const auto settle = [&, &name = name](Dim& d, std::int32_t position) {
+            d = program_.env.simplify(d);
+            if (d.is_constant()) return;
+            call.dims.push_back({name, position, value(d)});
+            d = 0;
+        };
+        if (auto* dim = std::get_if<Dim>(&kept)) settle(*dim, -1);
+        if (auto* list = std::get_if<types::DimList>(&kept)) {
+            for (std::size_t i = 0; i < list->size(); ++i) settle((*list)[i], static_cast<std::int32_t>(i));
+        }
+        call.attrs.set(name, std::move(kept));
+    }
+    for (types::SymbolId s : inst.sizes) call.sizes.push_back(slots_.symbol(s));
+    const auto index = static_cast<std::uint32_t>(exe_.calls.size());
+    exe_.calls.push_back(std::move(call));
+    if (inst.sizes.empty()) return;
+    step(Step::Kind::kCallSizes).index = index;
+    after_read_ = true;
+    late_frame_.reset();
+}
+
+// The call itself, once there is memory for its results.
+void Lowerer::finish_call(const Inst& inst) {
+    executable::Call& call = exe_.calls.back();
+    for (Reg reg : inst.results) call.results.push_back(tensor_ref(reg));
+    step(Step::Kind::kCall).index = static_cast<std::uint32_t>(exe_.calls.size() - 1);
 }
 
 void Lowerer::lower_terminator(const specialised::Block& from) {
@@ -842,7 +908,7 @@ Expected<void> Lowerer::lower_block(std::size_t index) {
     if (loops_.contain(index)) part_invariants(block());
     std::set<std::int32_t> pcs;
     for (const Inst& inst : source().insts) {
-        if (inst.kind == InstKind::kOp) pcs.insert(inst.pc);
+        if (inst.kind == InstKind::kOp && !inst.whole) pcs.insert(inst.pc);
     }
     exe_.op_count += static_cast<std::uint32_t>(pcs.size());
     return {};
@@ -857,7 +923,8 @@ Expected<Executable> Lowerer::run() {
     for (std::size_t b = 0; b < program_.blocks.size(); ++b) {
         for (const Inst& inst : program_.blocks[b].insts) {
             for (Reg r : inst.results) producers_[r] = &inst;
-            if (specialised::defines_symbol(inst)) read_symbols_[b].insert(inst.symbol);
+            const auto symbols = specialised::defined_symbols(inst);
+            read_symbols_[b].insert(symbols.begin(), symbols.end());
         }
     }
     for (const auto& s : program_.entry_symbols) slots_.bind_symbol(s.symbol, s.slot);

@@ -474,7 +474,10 @@ Expected<BlockUnits> Grouper::run() {
         }
         if (is_view(program_, inst)) continue;
         const ops::LowerRule& rule = inst.op->lower.value;
-        if (std::holds_alternative<ops::ContractionLower>(rule)) {
+        if (specialised::runs_whole(inst)) {
+            add_alone(at, UnitKind::kCall);
+            if (!inst.sizes.empty()) lowest_epoch_ = ++epoch_;
+        } else if (std::holds_alternative<ops::ContractionLower>(rule)) {
             add_alone(at, UnitKind::kContraction);
         } else if (std::holds_alternative<ops::AttentionLower>(rule)) {
             add_alone(at, UnitKind::kAttention);
@@ -600,6 +603,14 @@ void Grouper::absorb_prologues() {
     }
 }
 
+bool Grouper::ends_epoch(const Unit& unit) const {
+    if (unit.kind == UnitKind::kRead) return true;
+    return std::ranges::any_of(unit.members, [&](const Member& m) {
+        const Inst& inst = block_.insts[m.inst];
+        return is_write(inst) || !inst.sizes.empty();
+    });
+}
+
 // Epochs in order; inside one, scalars and then checks as early as what they need allows, then by first instruction.
 void Grouper::schedule() {
     std::vector<bool> done(out_.units.size(), false);
@@ -622,10 +633,8 @@ void Grouper::schedule() {
             if (done[u] || out_.units[u].epoch != epoch) continue;
             bool ready = true;
             for (std::size_t n : out_.units[u].needs) ready = ready && done[n];
-            // A write, or a read that begins the next epoch, comes after everything of its epoch that stands before it.
-            bool last = out_.units[u].kind == UnitKind::kRead;
-            for (const Member& m : out_.units[u].members) last = last || is_write(block_.insts[m.inst]);
-            if (last) {
+            // A write, or what defines the symbols of the next epoch, comes after everything of its epoch that stands before it.
+            if (ends_epoch(out_.units[u])) {
                 for (std::size_t o = 0; o < out_.units.size(); ++o)
                     ready = ready && (o == u || done[o] || out_.units[o].epoch != epoch);
             }

@@ -22,7 +22,19 @@ using types::Truth;
 
 enum class Form : std::uint8_t { kFull, kRowKeep, kRowDrop };
 
-enum class UnitKind : std::uint8_t { kRow, kContraction, kAttention, kConcat, kExtern, kList, kRead, kScalar, kCheck };
+// kCall: an op on whole tensors, which no kernel is generated for.
+enum class UnitKind : std::uint8_t {
+    kRow,
+    kContraction,
+    kAttention,
+    kConcat,
+    kExtern,
+    kCall,
+    kList,
+    kRead,
+    kScalar,
+    kCheck
+};
 
 struct Member {
     std::size_t inst = 0;  // index in the block
@@ -84,6 +96,7 @@ private:
     void mark_stored();
     void absorb_prologues();
     void schedule();
+    bool ends_epoch(const Unit& unit) const;
     const types::TensorType& type(Reg r) const { return program_.registers[r].type.type; }
     bool scalar(Reg r) const { return program_.registers[r].type.strength == types::Strength::kScalar; }
     bool equal(const Dim& a, const Dim& b) const { return program_.env.eq(a, b) == Truth::kTrue; }

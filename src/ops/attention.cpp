@@ -266,7 +266,7 @@ std::vector<OpDef> attention_ops() {
          .lower = {AttentionLower{}},
          .samples = {Samples{samples::kFloatDTypes, sdpa_samples}},
          .names = {Names{"torch.nn.functional.scaled_dot_product_attention", "", "Attention"}},
-         .blocked = blocked_sdpa});
+         .native = blocked_sdpa});
     return ops;
 }
 

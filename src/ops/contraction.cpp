@@ -391,19 +391,19 @@ std::vector<OpDef> contraction_ops() {
            "bools the logical or of ands.",
            two, dtype, keep<Constraint>({{"x and y have rank 1 or more", DiagnosticId::kWrongRank}, inner, batch}),
            matmul_dtype, matmul_shape, reference_matmul, lower_matmul, {numbers, matmul_samples},
-           {"torch.matmul", "numpy.matmul", "MatMul"}, {.blocked = blocked_matmul});
+           {"torch.matmul", "numpy.matmul", "MatMul"}, {.native = blocked_matmul});
     add_op(ops, "batch_matmul",
            "The matrix product over the last two axes, batches broadcast; dtype f32 keeps the sums of f16 and bf16.",
            two, dtype, keep<Constraint>({{"x and y have rank 2 or more", DiagnosticId::kWrongRank}, inner, batch}),
            product_dtype, batch_matmul_shape, reference_matmul, ContractionLower{}, {numbers, batch_matmul_samples},
-           {"torch.bmm", "", ""}, {.blocked = blocked_matmul});
+           {"torch.bmm", "", ""}, {.native = blocked_matmul});
     add_op(ops, "linear", "x times the transposed weight [N, K], plus bias.",
            keep<OperandSpec>({{"x", tensor}, {"weight", tensor}, {"bias", OperandKind::kOptionalTensor}}), {},
            keep<Constraint>({{"x has rank 1 or more, weight rank 2", DiagnosticId::kWrongRank},
                              {"the last size of x equals the last size of weight"},
                              {"bias is a vector as long as weight has rows", DiagnosticId::kShapeMismatch, 2}}),
            product_dtype, linear_shape, reference_linear, lower_linear, {numbers, linear_samples},
-           {"torch.nn.functional.linear", "", ""}, {.blocked = blocked_linear});
+           {"torch.nn.functional.linear", "", ""}, {.native = blocked_linear});
     add_op(ops, "addmm", "beta c + alpha x @ y for matrices.",
            keep<OperandSpec>({{"c", tensor}, {"x", tensor}, {"y", tensor}}),
            keep<AttrSpec>({{"beta", AttrKind::kFloat, 1.0}, {"alpha", AttrKind::kFloat, 1.0}}),
@@ -411,7 +411,7 @@ std::vector<OpDef> contraction_ops() {
                              inner,
                              {"c broadcasts to the product", DiagnosticId::kShapeMismatch, 0}}),
            product_dtype, addmm_shape, reference_addmm, lower_addmm, {numbers, addmm_samples},
-           {"torch.addmm", "", "Gemm"}, {.blocked = blocked_addmm});
+           {"torch.addmm", "", "Gemm"}, {.native = blocked_addmm});
     add_op(ops, "outer", "Every product of an element of x with one of y.", two, {},
            keep<Constraint>({{"x and y have rank 1", DiagnosticId::kWrongRank}}), rules::promote, outer_shape,
            reference_outer, lower_outer, {numbers, outer_samples}, {"torch.outer", "numpy.outer", ""});

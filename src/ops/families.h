@@ -48,8 +48,9 @@ struct Traits {
     Alias alias = Alias::kFresh;
     Layout layout = Layout::kContiguous;
     int results = 1;
-    std::vector<std::int64_t> (*data_sizes)(std::span<const Tensor> inputs) = nullptr;
-    Reference blocked = nullptr;
+    DataSizes data_sizes = nullptr;
+    Reference native = nullptr;
+    bool raises = false;
 };
 
 inline void add_op(std::vector<OpDef>& ops, std::string_view name, std::string_view summary,
@@ -72,7 +73,8 @@ inline void add_op(std::vector<OpDef>& ops, std::string_view name, std::string_v
                    .names = {names},
                    .results = traits.results,
                    .data_sizes = traits.data_sizes,
-                   .blocked = traits.blocked});
+                   .native = traits.native,
+                   .raises = traits.raises});
 }
 
 }  // namespace flexor::ops

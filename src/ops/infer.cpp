@@ -306,9 +306,9 @@ Expected<Inferred> infer(const OpDef& op, std::span<const ArgType> args, const A
     return inferred;
 }
 
-void settle_data_sizes(const OpDef& op, std::span<const Tensor> inputs, Inferred& inferred) {
-    if (op.data_sizes == nullptr) return;
-    const std::vector<std::int64_t> sizes = op.data_sizes(inputs);
+Expected<void> settle_data_sizes(const OpDef& op, ReferenceContext& context, Inferred& inferred) {
+    if (op.data_sizes == nullptr) return {};
+    FLEXOR_ASSIGN(const std::vector<std::int64_t> sizes, op.data_sizes(context));
     // Constant types bring no symbols of their own: those that there are stand in the order of fresh().
     std::vector<Dim> values(sizes.begin(), sizes.end());
     const auto settle = [&](Dim& dim) {
@@ -319,6 +319,11 @@ void settle_data_sizes(const OpDef& op, std::span<const Tensor> inputs, Inferred
         std::ranges::for_each(result.type.sizes, settle);
         std::ranges::for_each(result.type.strides, settle);
     }
+    return {};
+}
+
+Expected<void> run_whole(const OpDef& op, ReferenceContext& context) {
+    return (op.native != nullptr ? op.native : op.reference.value)(context);
 }
 
 }  // namespace flexor::ops

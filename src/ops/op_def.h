@@ -6,6 +6,7 @@
 // table.
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -250,7 +251,7 @@ struct WriteLower {};  // assign: operand 1, broadcast and converted, is stored 
 // A kernel written by hand in runtime/kernels, found by "<kernel>" or, for an op with attribute mode,
 // "<kernel>.<mode>".
 struct ExternLower {
-    std::string_view kernel;  // empty: none, the op runs on the interpreter
+    std::string_view kernel;  // empty: none, the op runs on whole tensors
 };
 using LowerRule = std::variant<MapLower, ReduceLower, ViewLower, IndexLower, ConcatLower, CompositeLower,
                                ContractionLower, AttentionLower, WriteLower, ExternLower>;
@@ -268,9 +269,17 @@ struct ReferenceContext {
     std::span<Tensor> outputs;
     const Attrs& attrs;
     const DTypes& dtypes;
-    bool (*stop_requested)() = nullptr;  // asked by `blocked` forms now and then: true is answered with Interrupted
+    // What the host lends native kernels. stop_requested is asked now and then: true is answered with Interrupted.
+    // parallel runs body(context, begin, end) for the chunks of 0..count, `grain` long, on several threads (native.h).
+    bool (*stop_requested)() = nullptr;
+    void (*parallel)(void (*body)(void* context, std::int64_t begin, std::int64_t end), void* context,
+                     std::int64_t count, std::int64_t grain) = nullptr;
+    // What data_sizes has found out, for the kernel that fills the results.
+    std::shared_ptr<void> found = nullptr;
 };
 using Reference = Expected<void> (*)(ReferenceContext& context);
+// What ShapeContext::fresh stands for, in the order of its calls, on real operands; the outputs are not there yet.
+using DataSizes = Expected<std::vector<std::int64_t>> (*)(ReferenceContext& context);
 
 struct SampleInput {
     std::vector<std::int64_t> sizes;
@@ -309,10 +318,13 @@ struct OpDef {
     Required<Samples> samples;
     Required<Names> names;
     int results = 1;  // number of results; -1: one per element of the integer list attribute "sizes" (split)
-    // What ShapeContext::fresh stands for, in the order of its calls, on real operands.
-    std::vector<std::int64_t> (*data_sizes)(std::span<const Tensor> inputs) = nullptr;
-    // What the interpreter runs where the reference would take minutes; differs from it in the order of sums alone.
-    Reference blocked = nullptr;  // null: the reference
+    DataSizes data_sizes = nullptr;  // of an op whose sizes only its operands' elements tell
+    // The kernel on whole tensors that interpreter and tapes run where the reference would take long; differs from it
+    // in the order of sums alone. Null: the reference.
+    Reference native = nullptr;
+    // Whether elements of the operands can make a kernel on whole tensors raise: it runs even if nobody wants its
+    // results.
+    bool raises = false;
 };
 
 // Results that a call pushes; -1 if the attribute that decides it is not a list.
@@ -348,6 +360,9 @@ Expected<Inferred> infer(const OpDef& op, std::span<const ArgType> args, const A
                          bool settle_layout = false);
 
 // Puts the sizes that data makes into the results of an op inferred from constant types alone; nothing for other ops.
-void settle_data_sizes(const OpDef& op, std::span<const Tensor> inputs, Inferred& inferred);
+Expected<void> settle_data_sizes(const OpDef& op, ReferenceContext& context, Inferred& inferred);
+
+// Fills the outputs by the native kernel of the op, else by its reference.
+Expected<void> run_whole(const OpDef& op, ReferenceContext& context);
 
 }  // namespace flexor::ops

@@ -1,9 +1,11 @@
-// Running sums and products, and elements by their order.
+// Running sums, products and extremes, and elements by their order.
 #include <algorithm>
 #include <numeric>
 
 #include "ops/families.h"
+#include "ops/ordering.h"
 #include "ops/rules.h"
+#include "ops/running.h"
 #include "ops/samples.h"
 #include "ops/strided.h"
 
@@ -99,6 +101,34 @@ Expected<void> reference_cumprod(ReferenceContext& c) {
     });
 }
 
+// Running extremes: the place is that of the last element which equals the extreme; a NaN stays.
+template <bool greatest>
+Expected<void> reference_extremes(ReferenceContext& c) {
+    const Tensor& x = c.inputs[0];
+    const int axis = axis_of(c.attrs, x.rank());
+    const I count = x.rank() == 0 ? 1 : x.size(axis);
+    for_each_line(x, axis, [&](const Index& start) {
+        I best = 0;
+        Index place = start;
+        for (I i = 0; i < count; ++i) {
+            if (x.rank() > 0) place[at(axis)] = best;
+            const Element extreme = load_as(x, offset_of(x, place), x.dtype());
+            if (x.rank() > 0) place[at(axis)] = i;
+            const Element next = load_as(x, offset_of(x, place), x.dtype());
+            const double a = extreme.as_real(), b = next.as_real();
+            const bool better = extreme.floating
+                                    ? (greatest ? b >= a : b <= a)
+                                    : (greatest ? next.integer >= extreme.integer : next.integer <= extreme.integer);
+            if (b != b || (a == a && better)) best = i;
+            Index from = place;
+            if (x.rank() > 0) from[at(axis)] = best;
+            copy_element(c.outputs[0], offset_of(c.outputs[0], place), x, offset_of(x, from));
+            store_int(c.outputs[1], offset_of(c.outputs[1], place), best);
+        }
+    });
+    return {};
+}
+
 // The places of a line's elements in order: equal ones keep theirs, NaN counts as the greatest.
 std::vector<I> order_of_line(const Tensor& x, I start, I stride, I count, bool descending) {
     std::vector<I> order(static_cast<std::size_t>(count));
@@ -151,6 +181,19 @@ Expected<void> reference_topk(ReferenceContext& c) {
     return reference_ordered(c, true, c.attrs.flag("largest"), c.attrs.integer("k").constant());
 }
 
+// ---------------------------------------------------------------- native kernels
+
+Expected<void> native_sort(ReferenceContext& c) {
+    return order_lines(c, axis_of(c.attrs, c.inputs[0].rank()), c.attrs.flag("descending"), line_length(c), false);
+}
+Expected<void> native_argsort(ReferenceContext& c) {
+    return order_lines(c, axis_of(c.attrs, c.inputs[0].rank()), c.attrs.flag("descending"), line_length(c), true);
+}
+Expected<void> native_topk(ReferenceContext& c) {
+    return order_lines(c, axis_of(c.attrs, c.inputs[0].rank()), c.attrs.flag("largest"),
+                       c.attrs.integer("k").constant(), false);
+}
+
 // ---------------------------------------------------------------- samples
 
 using samples::input, samples::sample;
@@ -183,23 +226,30 @@ std::vector<OpDef> order_ops() {
     const auto running = keep<AttrSpec>({axis, {"dtype", AttrKind::kOptionalDType, {}}});
     add_op(ops, "cumsum", "The sums of the first elements along an axis; integers are summed as i64.", x, running, one,
            running_dtype, along_axis_shape<1>, reference_cumsum, ExternLower{}, {numbers, along_axis_samples},
-           {"torch.cumsum", "numpy.cumsum", "CumSum"});
+           {"torch.cumsum", "numpy.cumsum", "CumSum"}, {.native = native_cumsum});
     add_op(ops, "cumprod", "The products of the first elements along an axis; integers are multiplied as i64.", x,
            running, one, running_dtype, along_axis_shape<1>, reference_cumprod, ExternLower{},
-           {numbers, along_axis_samples}, {"torch.cumprod", "numpy.cumprod", ""});
+           {numbers, along_axis_samples}, {"torch.cumprod", "numpy.cumprod", ""}, {.native = native_cumprod});
+    const auto along = keep<AttrSpec>({axis});
+    add_op(ops, "cummax", "The greatest of the first elements along an axis, and the last place it has; NaN stays.", x,
+           along, one, sorted_dtype, along_axis_shape<2>, reference_extremes<true>, ExternLower{},
+           {all, along_axis_samples}, {"torch.cummax", "", ""}, {.results = 2, .native = native_cummax});
+    add_op(ops, "cummin", "The least of the first elements along an axis, and the last place it has; NaN stays.", x,
+           along, one, sorted_dtype, along_axis_shape<2>, reference_extremes<false>, ExternLower{},
+           {all, along_axis_samples}, {"torch.cummin", "", ""}, {.results = 2, .native = native_cummin});
     const auto ordered = keep<AttrSpec>({axis, descending});
     add_op(ops, "sort",
            "The elements along an axis in order, and the places they had. Equal ones keep theirs; NaN is the greatest.",
            x, ordered, one, sorted_dtype, along_axis_shape<2>, reference_sort, ExternLower{}, {all, along_axis_samples},
-           {"torch.sort", "", ""}, {.results = 2});
+           {"torch.sort", "", ""}, {.results = 2, .native = native_sort});
     add_op(ops, "argsort", "The places of the elements along an axis in their order, as sort has them.", x, ordered,
            one, argsort_dtype, along_axis_shape<1>, reference_argsort, ExternLower{}, {all, along_axis_samples},
-           {"torch.argsort", "numpy.argsort", ""});
+           {"torch.argsort", "numpy.argsort", ""}, {.native = native_argsort});
     add_op(ops, "topk", "The k greatest (or least) elements along an axis in order, and their places.", x,
            keep<AttrSpec>({{"k", AttrKind::kInt}, axis, {"largest", AttrKind::kBool, true}}),
            keep<Constraint>({in_rank, {"k lies in 0..size of the axis", DiagnosticId::kShapeMismatch, 0}}),
            sorted_dtype, topk_shape, reference_topk, ExternLower{}, {numbers, topk_samples}, {"torch.topk", "", "TopK"},
-           {.results = 2});
+           {.results = 2, .native = native_topk});
     return ops;
 }
 

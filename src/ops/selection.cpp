@@ -1,6 +1,7 @@
 // Elements that their own values choose: results whose sizes only the run knows.
 #include <cstring>
 
+#include "ops/compaction.h"
 #include "ops/families.h"
 #include "ops/rules.h"
 #include "ops/samples.h"
@@ -13,52 +14,15 @@ using I = std::int64_t;
 using Args = std::span<const ArgType>;
 using Results = std::vector<ShapeResult>;
 
-// ---------------------------------------------------------------- flags
-
-template <class T>
-void flag_each(const Tensor& x, std::vector<std::uint8_t>& flags) {
-    const T* const data = x.data_as<T>();
-    for (std::size_t i = 0; i < flags.size(); ++i) flags[i] = data[i] != 0 ? 1 : 0;
-}
-// Which elements are not zero, in row-major order.
-std::vector<std::uint8_t> set_flags(const Tensor& x) {
-    std::vector<std::uint8_t> flags(static_cast<std::size_t>(x.numel()));
-    if (x.is_contiguous()) {
-        switch (x.dtype()) {
-            case DType::kF32: flag_each<float>(x, flags); return flags;
-            case DType::kF64: flag_each<double>(x, flags); return flags;
-            case DType::kI64: flag_each<std::int64_t>(x, flags); return flags;
-            case DType::kI32: flag_each<std::int32_t>(x, flags); return flags;
-            case DType::kI8:
-            case DType::kU8:
-            case DType::kBool: flag_each<std::uint8_t>(x, flags); return flags;
-            case DType::kF16:
-            case DType::kBF16: break;
-        }
-    }
-    std::size_t at = 0;
+// Places in row-major order of the elements that are not zero.
+std::vector<I> set_places(const Tensor& x) {
+    std::vector<I> places;
+    I place = 0;
     for_each_index(x.sizes(), [&](const Index& index) {
         const I offset = offset_of(x, index);
-        const bool set = is_floating(x.dtype()) ? load_real(x, offset) != 0 : load_int(x, offset) != 0;
-        flags[at++] = set ? 1 : 0;
+        if (is_floating(x.dtype()) ? load_real(x, offset) != 0 : load_int(x, offset) != 0) places.push_back(place);
+        ++place;
     });
-    return flags;
-}
-std::vector<I> count_set(const Tensor& x) {
-    I count = 0;
-    for (const std::uint8_t flag : set_flags(x)) count += flag;
-    return {count};
-}
-// Places in row-major order of the elements that are not zero; `count` of them.
-std::vector<I> set_places(const Tensor& x, I count) {
-    std::vector<I> places(static_cast<std::size_t>(count) + 1);  // one to spare: a place is written before it counts
-    const std::vector<std::uint8_t> flags = set_flags(x);
-    std::size_t found = 0;
-    for (std::size_t i = 0; i < flags.size(); ++i) {
-        places[found] = static_cast<I>(i);
-        found += flags[i];
-    }
-    places.resize(static_cast<std::size_t>(count));
     return places;
 }
 
@@ -72,12 +36,11 @@ bool nonzero_shape(ShapeContext& context, Results& results) {
     results.push_back(rules::fresh_result({context.fresh("nonzero", 0, x.numel()), x.rank()}));
     return true;
 }
-std::vector<I> nonzero_sizes(std::span<const Tensor> inputs) { return count_set(inputs[0]); }
 Expected<void> reference_nonzero(ReferenceContext& c) {
     const Tensor& x = c.inputs[0];
     const Tensor& out = c.outputs[0];
     auto* row = out.data_as<I>();
-    for (I place : set_places(x, out.size(0))) {
+    for (I place : set_places(x)) {
         for (int axis = x.rank(); axis-- > 0;) {
             row[axis] = place % x.size(axis);
             place /= x.size(axis);
@@ -105,7 +68,6 @@ bool mask_shape(ShapeContext& context, Results& results) {
     results.push_back(rules::fresh_result(std::move(sizes)));
     return true;
 }
-std::vector<I> mask_sizes(std::span<const Tensor> inputs) { return count_set(inputs[1]); }
 Expected<void> reference_mask_select(ReferenceContext& c) {
     const Tensor x = c.inputs[0].contiguous();
     if (!x.defined()) return Diagnostic(DiagnosticId::kOutOfMemory).operand("x");
@@ -114,7 +76,7 @@ Expected<void> reference_mask_select(ReferenceContext& c) {
     for (int axis = mask.rank(); axis < x.rank(); ++axis) slice *= x.size(axis);
     const auto* const from = static_cast<const std::byte*>(x.data());
     auto* to = static_cast<std::byte*>(c.outputs[0].data());
-    for (const I place : set_places(mask, c.outputs[0].size(0))) {
+    for (const I place : set_places(mask)) {
         if (slice > 0) std::memcpy(to, from + place * slice, static_cast<std::size_t>(slice));
         to += slice;
     }
@@ -143,13 +105,14 @@ std::vector<OpDef> selection_ops() {
     const std::span<const DType> all = samples::kAllDTypes;
     add_op(ops, "nonzero", "The indices of the elements that are not zero, a row each, in row-major order.",
            keep<OperandSpec>({{"x"}}), {}, {}, nonzero_dtype, nonzero_shape, reference_nonzero, ExternLower{},
-           {all, nonzero_samples}, {"torch.nonzero", "numpy.argwhere", ""}, {.data_sizes = nonzero_sizes});
+           {all, nonzero_samples}, {"torch.nonzero", "numpy.argwhere", ""},
+           {.data_sizes = count_nonzero<0>, .native = native_nonzero});
     add_op(ops, "mask_select", "The elements (or slices, of a mask of lower rank) of x where a mask is true, in order.",
            keep<OperandSpec>({{"x"}, {"mask"}}), {},
            keep<Constraint>({{"the rank of mask is at most that of x", DiagnosticId::kWrongRank, 1},
                              {"mask has the first sizes of x", DiagnosticId::kShapeMismatch, 1}}),
            mask_dtype, mask_shape, reference_mask_select, ExternLower{}, {all, mask_samples}, {"", "", "Compress"},
-           {.data_sizes = mask_sizes});
+           {.data_sizes = count_nonzero<1>, .native = native_mask_select});
     return ops;
 }
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -107,17 +108,28 @@ struct Inst {
     RealOp real = RealOp::kOfInt;  // kReal
     Dim dim = 0;
     SymbolId symbol = 0;
+    std::vector<SymbolId> sizes;  // kOp: the symbols of the sizes that data makes, in the order of ShapeContext::fresh
+    bool whole = false;           // kOp: runs on whole tensors (ops::run_whole) though its entry says how to lower it
     std::optional<ops::Requirement> requirement;
-    std::string text;
+    std::string text;    // kAssert: what it raises; kOp: why it is `whole`
     types::OpSite site;  // kOp: the call in the bytecode that it comes from
     std::int32_t pc = 0;
     std::int32_t line = 0;
 };
 
-// Whether `symbol` has its value from this instruction.
-inline bool defines_symbol(const Inst& inst) {
-    return inst.kind == InstKind::kReadInt || inst.kind == InstKind::kListQuery ||
-           (inst.kind == InstKind::kReal && is_comparison(inst.real));
+// The symbols that have their values from this instruction.
+inline std::span<const SymbolId> defined_symbols(const Inst& inst) {
+    if (inst.kind == InstKind::kReadInt || inst.kind == InstKind::kListQuery ||
+        (inst.kind == InstKind::kReal && is_comparison(inst.real)))
+        return {&inst.symbol, 1};
+    return inst.sizes;
+}
+
+// Whether no code is generated for the op: a step of the tape calls a kernel of the registry.
+inline bool runs_whole(const Inst& inst) {
+    if (inst.kind != InstKind::kOp) return false;
+    const auto* hand_written = std::get_if<ops::ExternLower>(&inst.op->lower.value);
+    return inst.whole || (hand_written != nullptr && hand_written->kernel.empty());
 }
 
 // A value of the VM at a safe point or a return.

@@ -27,6 +27,8 @@ loopir::NodeId constant_node(loopir::BodyBuilder& builder, const ConstScalar& co
 
 bool may_raise(const Program& program, const Inst& inst) {
     if (inst.kind != InstKind::kOp) return false;
+    if (inst.op->raises || (inst.dtypes.bounds && !inst.dtypes.bounds->empty() && inst.whole)) return true;
+    if (std::holds_alternative<ops::CompositeLower>(inst.op->lower.value)) return true;
     if (std::holds_alternative<ops::IndexLower>(inst.op->lower.value)) return inst.operands.size() > 1;
     const auto* map = std::get_if<ops::MapLower>(&inst.op->lower.value);
     const std::vector<DType>& dtypes = inst.dtypes.operands;

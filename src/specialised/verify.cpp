@@ -52,7 +52,7 @@ public:
             for (SymbolId s : block.symbols) FLEXOR_TRY(define_symbol(s));
             for (const Inst& inst : block.insts) {
                 for (Reg r : inst.results) FLEXOR_TRY(define(r));
-                if (defines_symbol(inst)) FLEXOR_TRY(define_symbol(inst.symbol));
+                for (SymbolId s : defined_symbols(inst)) FLEXOR_TRY(define_symbol(s));
             }
         }
         // Definitions that hold on every path: a forward fixed point over the blocks.
@@ -113,7 +113,8 @@ private:
     }
     static void leave(const Inst& inst, Defined& defined) {
         defined.registers.insert(inst.results.begin(), inst.results.end());
-        if (defines_symbol(inst)) defined.symbols.insert(inst.symbol);
+        const std::span<const SymbolId> symbols = defined_symbols(inst);
+        defined.symbols.insert(symbols.begin(), symbols.end());
     }
     bool flow(std::uint32_t to, const Defined& defined) {
         if (to >= in_.size()) return false;  // refused where the jump is checked
@@ -190,6 +191,10 @@ private:
                 FLEXOR_PROMISE("V7", inst.op != nullptr, "an op instruction without an op");
                 FLEXOR_PROMISE("V7", inst.dtypes.results.size() == inst.results.size(),
                                "an op with another number of results than its dtypes");
+                FLEXOR_PROMISE("V7", inst.sizes.empty() || inst.op->data_sizes != nullptr,
+                               "sizes made by data of an op that makes none");
+                FLEXOR_PROMISE("V7", !inst.whole || inst.op->effects.value == ops::Effects::kPure,
+                               "an op with effects on whole tensors");
                 return {};
             case InstKind::kArgument:
             case InstKind::kWeight:

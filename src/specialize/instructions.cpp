@@ -66,6 +66,12 @@ LiveValue of_register(Reg reg) {
     return v;
 }
 
+// Whether a step of the tape may call the kernel of the registry: it fills memory of its own.
+bool can_run_whole(const ops::OpDef& op, const ops::Inferred& inferred) {
+    return op.effects.value == ops::Effects::kPure &&
+           std::ranges::all_of(inferred.results, [](const ops::ResultType& r) { return r.view_of < 0; });
+}
+
 std::uint64_t operand_kinds(const std::vector<ops::ArgType>& args) {
     std::uint64_t hash = args.size();
     for (const ops::ArgType& arg : args) {
@@ -93,7 +99,7 @@ Inst& Specializer::emit(Inst inst, std::int32_t pc) {
     inst.line = line_at(pc);
     const bool writes = inst.kind == InstKind::kOp && inst.op->effects.value == ops::Effects::kWritesFirst;
     if (writes) first_new_symbol_ = static_cast<std::uint32_t>(program_.env.symbol_count());
-    if (specialised::defines_symbol(inst)) first_new_symbol_ = inst.symbol;
+    if (const auto symbols = specialised::defined_symbols(inst); !symbols.empty()) first_new_symbol_ = symbols.front();
     if (inst.kind == InstKind::kReadFloat) first_new_symbol_ = static_cast<std::uint32_t>(program_.env.symbol_count());
     block().insts.push_back(std::move(inst));
     return block().insts.back();
@@ -232,10 +238,6 @@ bool Specializer::resolve_attrs(const bytecode::CallSite& site, std::size_t firs
 bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State& state) {
     const ops::OpDef* op = site.definition != nullptr ? site.definition : ops::find_op(site.op);
     if (op == nullptr) return refuse("op '" + site.op + "' is not in the registry");
-    const auto* hand_written = std::get_if<ops::ExternLower>(&op->lower.value);
-    if (hand_written != nullptr && hand_written->kernel.empty()) {
-        return refuse("op '" + site.op + "' has no kernel; it runs on the interpreter");
-    }
     const auto count = static_cast<std::size_t>(site.operand_count);
     const std::size_t first = state.stack.size() - count;
     std::size_t refs = 0;
@@ -301,8 +303,8 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
     inst.site = {function_index_, pc, operand_kinds(args)};
     if (region_.refused != nullptr) {
         if (const auto refused = region_.refused->find(inst.site); refused != region_.refused->end()) {
-            block().insts.resize(mark);
-            return refuse(refused->second);
+            inst.whole = true;
+            inst.text = refused->second;
         }
     }
 
@@ -314,6 +316,7 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
         return ops::infer(*op, args, inst.attrs, program_.env, requirements, module_.promotion, guards, layout_guards);
     };
     const bool guards_wanted = !region_.generalise || region_.exact_only;
+    const auto first_size = static_cast<types::SymbolId>(program_.env.symbol_count());
     auto inferred = run(guards_wanted, true);
     const auto guardable = [&] {
         for (const ops::Requirement& r : requirements) {
@@ -327,13 +330,17 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
     }
     std::vector<ops::IntegerBound> bounds;
     if (inferred && inferred->dtypes.bounds) bounds = *inferred->dtypes.bounds;
+    if (std::ranges::any_of(bounds, [&](const auto& b) { return values[b.operand]->kind != Kind::kInt; })) {
+        inst.whole = true;
+        inst.text = "the integers of a tensor must be looked at";
+    }
     std::string why;
     if (!inferred) {
         why = "the operands do not fit: " + inferred.error().code();
     } else if (!guardable()) {
         why = "the rank or the strides of the result depend on data";
-    } else if (std::ranges::any_of(bounds, [&](const auto& b) { return values[b.operand]->kind != Kind::kInt; })) {
-        why = "the integers of a tensor must be looked at";
+    } else if (inst.whole && !can_run_whole(*op, *inferred)) {
+        why = inst.text;
     }
     if (!why.empty()) {
         // The interpreter raises it, with concrete shapes and values, if the run gets here.
@@ -351,6 +358,7 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
                                   std::to_string(pc));
     }
     for (const ops::IntegerBound& bound : bounds) {
+        if (inst.whole) break;  // the call looks at them
         const Dim& value = values[bound.operand]->integer;
         const auto check = [&](const Dim& low, const Dim& high) {
             require({ops::Requirement::Kind::kCheck, ops::Relation::kLe, low, high, 0, false,
@@ -361,6 +369,9 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
         check(value, bound.hi);
     }
     inst.dtypes = std::move(inferred->dtypes);
+    if (op->data_sizes != nullptr) {
+        for (auto s = first_size; s < program_.env.symbol_count(); ++s) inst.sizes.push_back(s);
+    }
     std::vector<LiveValue> results;
     for (ops::ResultType& result : inferred->results) {
         ops::ArgType type;

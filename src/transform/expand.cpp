@@ -193,7 +193,7 @@ private:
     // Puts an instruction into the block: expands composites, shares equal pure ones.
     void place(Inst inst) {
         if (error_) return;
-        if (inst.kind == InstKind::kOp) {
+        if (inst.kind == InstKind::kOp && !inst.whole) {
             if (const auto* composite = std::get_if<ops::CompositeLower>(&inst.op->lower.value))
                 return expand(*composite, std::move(inst));
         }
@@ -308,6 +308,8 @@ private:
             if (inst.kind == InstKind::kOp) shared_.clear();  // memory may have changed
             return false;
         }
+        // What an equal instruction would be replaced by has sizes of its own.
+        if (!inst.sizes.empty()) return false;
         for (Reg r : inst.results) {
             if (is_owned(program_.registers[r].root)) return false;
         }
@@ -320,8 +322,8 @@ private:
         for (auto [it, end] = shared_.equal_range(h); it != end; ++it) {
             const Inst& other = it->second;
             if (other.kind == inst.kind && other.op == inst.op && other.operands == inst.operands &&
-                other.attrs == inst.attrs && other.dim == inst.dim && same_constant(other, inst) &&
-                other.results.size() == inst.results.size()) {
+                other.attrs == inst.attrs && other.dim == inst.dim && other.whole == inst.whole &&
+                same_constant(other, inst) && other.results.size() == inst.results.size()) {
                 for (std::size_t i = 0; i < inst.results.size(); ++i) {
                     renamed_[inst.results[i]] = resolve(other.results[i]);
                     reused_[resolve(other.results[i])] = true;
@@ -366,6 +368,16 @@ Expected<void> expand(Program& program, types::Promotion promotion, std::vector<
 
 void remove_dead_code(Program& program) {
     std::vector<bool> used(program.registers.size(), false);
+    std::vector<bool> used_symbols(program.env.symbol_count(), false);
+    const auto use_dim = [&](const Dim& dim) {
+        std::vector<types::SymbolId> symbols;
+        dim.collect_symbols(symbols);
+        bool changed = false;
+        for (const types::SymbolId s : symbols) {
+            if (!used_symbols[s]) used_symbols[s] = changed = true;
+        }
+        return changed;
+    };
     std::vector<std::vector<bool>> kept;  // whatever becomes of its results
     for (Block& block : program.blocks) {
         for_each_terminator_reg(program, block, [&](Reg& r) { used[r] = true; });
@@ -380,9 +392,15 @@ void remove_dead_code(Program& program) {
                             inst.kind == InstKind::kArgument || specialised::may_raise(program, inst));
         }
     }
+    // Symbols in the types of what a program passes on between its blocks and out of it.
+    for (Block& block : program.blocks) {
+        for_each_terminator_dim(program, block, use_dim);
+        for (Reg r : block.params) specialised::for_each_dim(program.registers[r].type.type, use_dim);
+    }
     const auto needed = [&](std::size_t block, std::size_t at) {
-        const std::vector<Reg>& results = program.blocks[block].insts[at].results;
-        return kept[block][at] || std::any_of(results.begin(), results.end(), [&](Reg r) { return used[r]; });
+        const Inst& inst = program.blocks[block].insts[at];
+        return kept[block][at] || std::ranges::any_of(inst.results, [&](Reg r) { return used[r]; }) ||
+               std::ranges::any_of(inst.sizes, [&](types::SymbolId s) { return used_symbols[s]; });
     };
     // Blocks backwards, twice the number of blocks at most: uses only grow.
     for (bool changed = true; changed;) {
@@ -394,6 +412,7 @@ void remove_dead_code(Program& program) {
                 for (Reg r : insts[at].operands) {
                     if (r != kNoReg && !used[r]) used[r] = changed = true;
                 }
+                specialised::for_each_dim(program, insts[at], [&](const Dim& d) { changed = use_dim(d) || changed; });
             }
         }
     }

@@ -307,6 +307,7 @@ Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<
                                      &run.context.arena,
                                      &run.context.workspace,
                                      run.context.shard.get(),
+                                     run.one_op ? nullptr : telemetry_,
                                      run.module.get(),
                                      function,
                                      &run.call,

@@ -173,6 +173,7 @@ Expected<Interpreter::Flow> Interpreter::try_region(std::vector<Value>& results)
                             &run_.context.arena,
                             &run_.context.workspace,
                             run_.context.shard.get(),
+                            run_.one_op ? nullptr : engine_.telemetry_,
                             run_.module.get(),
                             function_index_,
                             &run_.call,

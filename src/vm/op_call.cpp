@@ -5,9 +5,11 @@
 
 #include "ops/strided.h"
 #include "runtime/stop_check.h"
+#include "runtime/thread_pool.h"
 #include "support/check.h"
 #include "support/diagnostic.h"
 #include "support/text.h"
+#include "vm/native_call.h"
 
 namespace flexor::vm {
 
@@ -257,26 +259,6 @@ Expected<void> refuse_partial_overlap(const ops::OpDef& op, std::span<const Tens
     return {};
 }
 
-Expected<void> refuse_out_of_range(const ops::OpDef& op, const ops::Inferred& inferred,
-                                   std::span<const Tensor> inputs) {
-    if (!inferred.dtypes.bounds) return {};
-    for (const ops::IntegerBound& bound : *inferred.dtypes.bounds) {
-        std::optional<std::int64_t> outside;
-        const Tensor& operand = inputs[bound.operand];
-        ops::for_each_index(operand.sizes(), [&](const ops::Index& index) {
-            const std::int64_t value = ops::load_int(operand, ops::offset_of(operand, index));
-            if (value < bound.lo || value > bound.hi) outside = value;
-        });
-        if (!outside) continue;
-        return Diagnostic(DiagnosticId::kIntegerOutOfRange)
-            .operand(std::string(op.operands.value[bound.operand].name))
-            .found(std::to_string(*outside))
-            .expected(std::to_string(bound.lo) + ".." + std::to_string(bound.hi) + ": the op computes in " +
-                      std::string(dtype_name(inferred.dtypes.operands[bound.operand])));
-    }
-    return {};
-}
-
 Expected<void> call(const bytecode::CallSite& site, std::span<const Value> operands, types::Promotion promotion,
                     const SymbolSource& symbols, runtime::Pool& pool, std::vector<Value>& results) {
     const ops::OpDef& op = *site.definition;
@@ -297,9 +279,10 @@ Expected<void> call(const bytecode::CallSite& site, std::span<const Value> opera
     types::ShapeEnv env;
     std::vector<ops::Requirement> requirements;
     FLEXOR_ASSIGN(ops::Inferred inferred, ops::infer(op, args, attrs, env, requirements, promotion, false));
-    ops::settle_data_sizes(op, inputs, inferred);
-
-    FLEXOR_TRY(refuse_out_of_range(op, inferred, inputs));
+    FLEXOR_TRY(refuse_out_of_range(op, inferred.dtypes, inputs));
+    ops::ReferenceContext context{
+        inputs, strengths, {}, attrs, inferred.dtypes, runtime::stop_requested, runtime::parallel_for};
+    FLEXOR_TRY(ops::settle_data_sizes(op, context, inferred));
     if (op.effects.value == ops::Effects::kWritesFirst) FLEXOR_TRY(refuse_partial_overlap(op, inputs, strengths));
 
     std::vector<Tensor> outputs;
@@ -313,8 +296,8 @@ Expected<void> call(const bytecode::CallSite& site, std::span<const Value> opera
             outputs.push_back(std::move(fresh));
         }
     }
-    ops::ReferenceContext context{inputs, strengths, outputs, attrs, inferred.dtypes, runtime::stop_requested};
-    FLEXOR_TRY((op.blocked != nullptr ? op.blocked : op.reference.value)(context));
+    context.outputs = outputs;
+    FLEXOR_TRY(ops::run_whole(op, context));
     for (Tensor& output : outputs) results.emplace_back(std::move(output));
     return {};
 }

@@ -1,5 +1,5 @@
 #pragma once
-// One registry op on concrete values, through its blocked form or its reference: the floor under every fallback.
+// One registry op on concrete values, through its native kernel or its reference: the floor under every fallback.
 #include <functional>
 #include <span>
 #include <vector>

@@ -75,6 +75,8 @@ public:
           result_(result),
           memory_(scratch.owned, *context.cache) {}
 
+    ~Tape() { scratch_.call.forget(); }
+
     void run(std::vector<Value>& values) {
         frame_ = scratch_.frame.ensure(e_.frame_slots + 1);
         std::memcpy(frame_, scratch_.key.frame.data(), scratch_.key.frame.size() * sizeof(std::int64_t));
@@ -254,6 +256,16 @@ private:
                     if (step.unless_grown && grown_) break;
                     if (!launch(step.index)) return false;
                     break;
+                case Step::Kind::kCallSizes: {
+                    const executable::Call& call = e_.calls[step.index];
+                    if (!called(call, [&] { return scratch_.call.settle(call, frame_, buffers_); })) return false;
+                    break;
+                }
+                case Step::Kind::kCall: {
+                    const executable::Call& call = e_.calls[step.index];
+                    if (!called(call, [&] { return scratch_.call.run(call, frame_, buffers_); })) return false;
+                    break;
+                }
                 case Step::Kind::kAllocate:
                     if (!allocate(step, outputs[i])) return false;
                     break;
@@ -319,6 +331,31 @@ private:
             return refuse(kernel.workspace_bytes(launch_params_), "workspace of " + e_.kernels[launch.kernel].ir.name);
         }
         return fault == runtime::kNoFault || launch.fault == 0 || stumble(launch);
+    }
+
+    // Runs a part of a call.
+    template <class F>
+    bool called(const executable::Call& call, F&& f) {
+        if (launched_++ == 0 ? context_.stop->stopped() : context_.stop->poll()) return stopped();
+        const bool recorded = !call.fallback.empty() && context_.telemetry != nullptr;
+        const std::uint64_t start = recorded ? runtime::now_ns() : 0;
+        Expected<void> done = [&] {
+            const runtime::StopScope scope(context_.stop, runtime::StopScope::Role::kOwner);
+            return f();
+        }();
+        if (context_.stop->stopped()) return stopped();
+        if (!done) {
+            Diagnostic error = std::move(done).error();
+            if (error.where().op.empty()) error.op(std::string(call.op->name.value));
+            return fail(std::move(error), call.pc);
+        }
+        if (recorded) {
+            const bytecode::Function& function =
+                context_.module->functions[static_cast<std::size_t>(context_.function)];
+            context_.telemetry->record_fallback(*context_.shard, call.op->name.value, call.fallback, function.name,
+                                                call.line, runtime::now_ns() - start);
+        }
+        return true;
     }
 
     // Fails for what a launch stumbled over, while its buffers are there to be asked.

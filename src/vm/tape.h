@@ -15,6 +15,7 @@
 #include "vm/entry.h"
 #include "vm/live.h"
 #include "vm/loop_packs.h"
+#include "vm/native_call.h"
 #include "vm/run_lists.h"
 #include "vm/run_memory.h"
 
@@ -34,6 +35,7 @@ struct Scratch {
     ListTable lists;
     std::vector<LoopPack> packs;
     std::vector<bool> visited;  // by block
+    NativeCall call;
 };
 
 struct TapeContext {
@@ -41,6 +43,7 @@ struct TapeContext {
     runtime::Arena* arena = nullptr;
     runtime::Arena* workspace = nullptr;
     runtime::Shard* shard = nullptr;
+    runtime::Telemetry* telemetry = nullptr;  // gets the fallbacks; null: somebody else records them
     const bytecode::Module* module = nullptr;
     std::int32_t function = 0;
     const CallOptions* call = nullptr;

@@ -17,9 +17,9 @@ void expect_same(std::string_view name, const std::vector<Value>& args, const At
                  Promotion promotion = Promotion::kTorch) {
     const OpDef* op = find_op(name);
     ASSERT_NE(op, nullptr);
-    ASSERT_NE(op->blocked, nullptr);
+    ASSERT_NE(op->native, nullptr);
     OpDef blocked = *op;
-    blocked.reference = {op->blocked};
+    blocked.reference = {op->native};
     const auto expected = run(*op, args, attrs, promotion), found = run(blocked, args, attrs, promotion);
     ASSERT_TRUE(expected && found);
     expect_close(found->outputs[0], expected->outputs[0], 1, std::string(name));

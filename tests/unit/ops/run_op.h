@@ -83,10 +83,11 @@ inline Expected<Outcome> run(const OpDef& op, std::span<const Value> args, const
         inputs.push_back(v.tensor);
         strengths.push_back(v.strength);
     }
-    settle_data_sizes(op, inputs, inferred);
     Outcome outcome{std::move(inferred), {}};
+    ReferenceContext context{inputs, strengths, {}, attrs, outcome.inferred.dtypes};
+    FLEXOR_TRY(settle_data_sizes(op, context, outcome.inferred));
     for (const ResultType& r : outcome.inferred.results) outcome.outputs.push_back(materialise(r, args));
-    ReferenceContext context{inputs, strengths, outcome.outputs, attrs, outcome.inferred.dtypes};
+    context.outputs = outcome.outputs;
     FLEXOR_TRY(op.reference.value(context));
     return outcome;
 }

@@ -126,10 +126,16 @@ TEST(Samples, SymbolicAgreesWithConcrete) {
             ASSERT_TRUE(expected) << what;
             if (op.data_sizes != nullptr) {
                 std::vector<Tensor> tensors;
-                for (const Value& v : inputs) tensors.push_back(v.tensor);
-                settle_data_sizes(op, tensors, *expected);
-                const std::vector<std::int64_t> sizes = op.data_sizes(tensors);
-                hints.insert(hints.end(), sizes.begin(), sizes.end());
+                std::vector<Strength> strengths;
+                for (const Value& v : inputs) {
+                    tensors.push_back(v.tensor);
+                    strengths.push_back(v.strength);
+                }
+                ReferenceContext context{tensors, strengths, {}, attrs, expected->dtypes};
+                ASSERT_TRUE(settle_data_sizes(op, context, *expected)) << what;
+                const auto sizes = op.data_sizes(context);
+                ASSERT_TRUE(sizes) << what;
+                hints.insert(hints.end(), sizes->begin(), sizes->end());
             }
             const auto value = [&](const Dim& d) {
                 const auto e = d.evaluate(hints);
@@ -219,9 +225,9 @@ TEST(Samples, BlockedFormsAgreeWithTheirReference) {
     int cases = 0;
     for_each_case(
         [&](const OpDef& op, const Sample& sample, const std::vector<Value>& inputs, DType, const std::string& what) {
-            if (op.blocked == nullptr) return;
+            if (op.native == nullptr) return;
             OpDef blocked = op;
-            blocked.reference = {op.blocked};
+            blocked.reference = {op.native};
             for (int layout = 0; layout < 3; ++layout) {
                 std::vector<Value> given = copies(inputs);
                 for (Value& v : given) {
