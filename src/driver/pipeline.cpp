@@ -131,6 +131,7 @@ Pipeline::Compiled Pipeline::compile_once(const vm::CompileRequest& request, con
     times.specialize = clock.lap();
 
     FLEXOR_TRY(transform::expand(program, request.module->promotion, refused));
+    transform::simplify_selections(program, request.module->promotion);
     transform::remove_dead_code(program);
     FLEXOR_TRY(specialised::verify(program));
     times.transform = clock.lap();

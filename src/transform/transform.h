@@ -14,6 +14,9 @@ namespace flexor::transform {
 // failure `refused` gets the op that has no graph here.
 Expected<void> expand(specialised::Program& program, types::Promotion promotion, std::vector<types::OpSite>* refused);
 
+// Selections by a mask without an array of places, and sums of what is selected without selecting it.
+void simplify_selections(specialised::Program& program, types::Promotion promotion);
+
 // Removes pure instructions whose results nobody uses, unless they may raise.
 void remove_dead_code(specialised::Program& program);
 
