@@ -1156,6 +1156,72 @@ class FunctionOps:
         C2: mask has the first sizes of x
         elsewhere: Compress"""
 
+    def scatter(self, /, x: Tensor, index: Tensor, source: Tensor | Scalar, *, axis: Integer = 0, reduce: str = 'none', include_self: bool = True) -> Var:
+        """x with the elements of source put at the index along an axis, for every place of index. reduce says how what goes to one place is combined, with the element of x too if include_self: "none" (the last one stays), "sum", "prod", "mean", "amax" or "amin".
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: the axis lies within the rank of x
+        C2: index and source have the rank of x (0 counts as 1), or index no elements
+        C3: index is not larger than source, nor than x along the other axes
+        C4: reduce is "none", "sum", "prod", "mean", "amax" or "amin"
+        elsewhere: torch.scatter, ScatterElements"""
+
+    def index_put(self, /, x: Tensor, values: Tensor | Scalar, *indices: Tensor | Sequence[Tensor], axis: Integer = 0, accumulate: bool = False, wrap: bool = True) -> Var:
+        """x with values, broadcast, put at the places that the index tensors name together, one for each axis from axis on; or added there. With wrap, negative ones count from the end.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: the axes of the index tensors lie within the rank of x
+        C2: aligned at the last axis, sizes are equal or one of them is 1
+        C3: values are broadcast to what is chosen
+        elsewhere: torch.index_put"""
+
+    def searchsorted(self, /, sorted: Tensor, values: Tensor | Scalar, *, right: bool = False) -> Var:
+        """The places at which values can be put into rows that are in order: before equal ones, or with right behind them. NaN is the greatest.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: sorted has rank 1, or that of values
+        C2: sorted and values have the same sizes but for the last
+        elsewhere: torch.searchsorted, numpy.searchsorted"""
+
+    def bincount(self, /, x: Tensor, weights: Tensor | None = None, *, minlength: Integer = 0) -> Var:
+        """How often each of 0, 1, ... occurs in x, or the sum of the weights where it does.
+
+        dtypes: uint8, int8, int32, int64
+        C1: x and weights have rank 1
+        C2: weights have the size of x
+        C3: minlength is not negative
+        elsewhere: torch.bincount, numpy.bincount"""
+
+    def repeat_index(self, /, repeats: Tensor) -> Var:
+        """0 as often as the first element of repeats says, 1 as the second, and so on.
+
+        dtypes: uint8, int8, int32, int64
+        C1: repeats has rank 1
+        elsewhere: torch.repeat_interleave"""
+
+    def unique(self, /, x: Tensor, *, consecutive: bool = False, equal_nan: bool = False) -> list[Var]:
+        """The elements of x in order, each once; for each element of x its place among them; and how often each occurs. With consecutive, elements are in the order of x and only neighbours count as one. NaN are equal if equal_nan.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.unique, numpy.unique"""
+
+    def segment_reduce(self, /, x: Tensor, lengths: Tensor, *, reduce: str, initial: Real | None = None) -> Var:
+        """The rows of x by segments of the given lengths, each reduced to one row: "sum", "prod", "mean", "amax" or "amin". initial is what a segment begins with.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: x has rank 1 or more, lengths rank 1
+        C2: reduce is "sum", "prod", "mean", "amax" or "amin"
+        elsewhere: torch.segment_reduce"""
+
+    def nms(self, /, boxes: Tensor, scores: Tensor, *, iou_threshold: Real = 0.5) -> Var:
+        """The boxes (x1, y1, x2, y2), by falling score, that no kept one before covers: their intersection over union is at most iou_threshold.
+
+        dtypes: float32, float64
+        C1: boxes have rank 2, scores rank 1
+        C2: a box has four sides
+        C3: there is a score for each box
+        elsewhere: torchvision.ops.nms"""
+
     def full(self, /, value: Tensor | Scalar, *, shape: Integers, dtype: DType | None = None) -> Var:
         """A tensor of one value; dtype none is that of the value.
 
@@ -2967,6 +3033,72 @@ class VarOps:
         C1: the rank of mask is at most that of x
         C2: mask has the first sizes of x
         elsewhere: Compress"""
+
+    def scatter(self, /, index: Tensor, source: Tensor | Scalar, *, axis: Integer = 0, reduce: str = 'none', include_self: bool = True) -> Var:
+        """x with the elements of source put at the index along an axis, for every place of index. reduce says how what goes to one place is combined, with the element of x too if include_self: "none" (the last one stays), "sum", "prod", "mean", "amax" or "amin".
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: the axis lies within the rank of x
+        C2: index and source have the rank of x (0 counts as 1), or index no elements
+        C3: index is not larger than source, nor than x along the other axes
+        C4: reduce is "none", "sum", "prod", "mean", "amax" or "amin"
+        elsewhere: torch.scatter, ScatterElements"""
+
+    def index_put(self, /, values: Tensor | Scalar, *indices: Tensor | Sequence[Tensor], axis: Integer = 0, accumulate: bool = False, wrap: bool = True) -> Var:
+        """x with values, broadcast, put at the places that the index tensors name together, one for each axis from axis on; or added there. With wrap, negative ones count from the end.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: the axes of the index tensors lie within the rank of x
+        C2: aligned at the last axis, sizes are equal or one of them is 1
+        C3: values are broadcast to what is chosen
+        elsewhere: torch.index_put"""
+
+    def searchsorted(self, /, values: Tensor | Scalar, *, right: bool = False) -> Var:
+        """The places at which values can be put into rows that are in order: before equal ones, or with right behind them. NaN is the greatest.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: sorted has rank 1, or that of values
+        C2: sorted and values have the same sizes but for the last
+        elsewhere: torch.searchsorted, numpy.searchsorted"""
+
+    def bincount(self, /, weights: Tensor | None = None, *, minlength: Integer = 0) -> Var:
+        """How often each of 0, 1, ... occurs in x, or the sum of the weights where it does.
+
+        dtypes: uint8, int8, int32, int64
+        C1: x and weights have rank 1
+        C2: weights have the size of x
+        C3: minlength is not negative
+        elsewhere: torch.bincount, numpy.bincount"""
+
+    def repeat_index(self) -> Var:
+        """0 as often as the first element of repeats says, 1 as the second, and so on.
+
+        dtypes: uint8, int8, int32, int64
+        C1: repeats has rank 1
+        elsewhere: torch.repeat_interleave"""
+
+    def unique(self, /, *, consecutive: bool = False, equal_nan: bool = False) -> list[Var]:
+        """The elements of x in order, each once; for each element of x its place among them; and how often each occurs. With consecutive, elements are in the order of x and only neighbours count as one. NaN are equal if equal_nan.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        elsewhere: torch.unique, numpy.unique"""
+
+    def segment_reduce(self, /, lengths: Tensor, *, reduce: str, initial: Real | None = None) -> Var:
+        """The rows of x by segments of the given lengths, each reduced to one row: "sum", "prod", "mean", "amax" or "amin". initial is what a segment begins with.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: x has rank 1 or more, lengths rank 1
+        C2: reduce is "sum", "prod", "mean", "amax" or "amin"
+        elsewhere: torch.segment_reduce"""
+
+    def nms(self, /, scores: Tensor, *, iou_threshold: Real = 0.5) -> Var:
+        """The boxes (x1, y1, x2, y2), by falling score, that no kept one before covers: their intersection over union is at most iou_threshold.
+
+        dtypes: float32, float64
+        C1: boxes have rank 2, scores rank 1
+        C2: a box has four sides
+        C3: there is a score for each box
+        elsewhere: torchvision.ops.nms"""
 
     def full(self, /, *, shape: Integers, dtype: DType | None = None) -> Var:
         """A tensor of one value; dtype none is that of the value.

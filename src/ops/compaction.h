@@ -10,6 +10,11 @@ Expected<std::vector<std::int64_t>> count_nonzero(ReferenceContext& c);
 extern template Expected<std::vector<std::int64_t>> count_nonzero<0>(ReferenceContext& c);
 extern template Expected<std::vector<std::int64_t>> count_nonzero<1>(ReferenceContext& c);
 
+// The operand whose elements that are not zero are counted by data_sizes; -1: the op counts none.
+inline int counted_operand(const OpDef& op) {
+    return op.data_sizes == count_nonzero<0> ? 0 : op.data_sizes == count_nonzero<1> ? 1 : -1;
+}
+
 Expected<void> native_nonzero(ReferenceContext& c);      // behind count_nonzero<0>
 Expected<void> native_mask_select(ReferenceContext& c);  // behind count_nonzero<1>
 

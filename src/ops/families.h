@@ -23,6 +23,8 @@ std::vector<OpDef> attention_ops();
 std::vector<OpDef> indexing_ops();
 std::vector<OpDef> order_ops();
 std::vector<OpDef> selection_ops();
+std::vector<OpDef> scatter_ops();
+std::vector<OpDef> search_ops();
 std::vector<OpDef> creation_ops();
 std::vector<OpDef> write_ops();
 

@@ -208,16 +208,6 @@ std::vector<GraphValue> lower_bag(GraphBuilder& g, std::span<const GraphValue> a
 
 // ---------------------------------------------------------------- references
 
-Diagnostic bad_index(I index, I size) {
-    return Diagnostic(DiagnosticId::kElementIndexOutOfRange)
-        .found(std::to_string(index))
-        .expected("an index in [0, " + std::to_string(size) + ")");
-}
-// The index after wrapping, or -1 if it lies outside.
-I checked_index(I index, I size, bool wrap) {
-    if (wrap && index < 0) index += size;
-    return index >= 0 && index < size ? index : -1;
-}
 // Result[index] = data[source(index)]; `given` is the index tensor's element for it, which goes to axis `axis` of
 // source.
 template <class F>

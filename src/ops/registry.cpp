@@ -21,9 +21,9 @@ struct Registry {
 
     Registry() {
         std::vector<const OpDef*> list;
-        for (auto* family :
-             {unary_ops, binary_ops, special_ops, iterative_ops, reduce_ops, movement_ops, contraction_ops,
-              normalisation_ops, attention_ops, indexing_ops, order_ops, selection_ops, creation_ops, write_ops}) {
+        for (auto* family : {unary_ops, binary_ops, special_ops, iterative_ops, reduce_ops, movement_ops,
+                             contraction_ops, normalisation_ops, attention_ops, indexing_ops, order_ops, selection_ops,
+                             scatter_ops, search_ops, creation_ops, write_ops}) {
             for (OpDef& op : family()) {
                 const OpDef& entry = entries.emplace_back(std::move(op));
                 const bool fresh = by_name.emplace(entry.name.value, &entry).second;

@@ -130,6 +130,12 @@ std::int64_t broadcast_offset(const Tensor& tensor, std::span<const std::int64_t
     return offset;
 }
 
+Diagnostic bad_index(std::int64_t index, std::int64_t size) {
+    return Diagnostic(DiagnosticId::kElementIndexOutOfRange)
+        .found(std::to_string(index))
+        .expected("an index in [0, " + std::to_string(size) + ")");
+}
+
 double pairwise_sum(std::span<const double> values) {
     if (values.size() <= 8) {
         double sum = 0;

@@ -65,6 +65,14 @@ std::int64_t broadcast_offset(const Tensor& tensor, std::span<const std::int64_t
 // Sum by pairwise tree in double.
 double pairwise_sum(std::span<const double> values);
 
+// The refusal of an index into `size` elements.
+Diagnostic bad_index(std::int64_t index, std::int64_t size);
+// The index after wrapping, or -1 if it lies outside.
+inline std::int64_t checked_index(std::int64_t index, std::int64_t size, bool wrap) {
+    if (wrap && index < 0) index += size;
+    return index >= 0 && index < size ? index : -1;
+}
+
 // Copies all elements of `from` into `to` in row-major order of both; the tensors have the same number of elements.
 void copy_in_order(const Tensor& to, const Tensor& from);
 

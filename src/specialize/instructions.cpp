@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/compaction.h"
 #include "specialize/specializer.h"
 #include "support/hash.h"
 
@@ -98,7 +99,10 @@ Inst& Specializer::emit(Inst inst, std::int32_t pc) {
     inst.pc = pc;
     inst.line = line_at(pc);
     const bool writes = inst.kind == InstKind::kOp && inst.op->effects.value == ops::Effects::kWritesFirst;
-    if (writes) first_new_symbol_ = static_cast<std::uint32_t>(program_.env.symbol_count());
+    if (writes) {
+        first_new_symbol_ = static_cast<std::uint32_t>(program_.env.symbol_count());
+        counts_.clear();
+    }
     if (const auto symbols = specialised::defined_symbols(inst); !symbols.empty()) first_new_symbol_ = symbols.front();
     if (inst.kind == InstKind::kReadFloat) first_new_symbol_ = static_cast<std::uint32_t>(program_.env.symbol_count());
     block().insts.push_back(std::move(inst));
@@ -371,6 +375,11 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
     inst.dtypes = std::move(inferred->dtypes);
     if (op->data_sizes != nullptr) {
         for (auto s = first_size; s < program_.env.symbol_count(); ++s) inst.sizes.push_back(s);
+        if (const int counted = ops::counted_operand(*op); counted >= 0) {
+            const auto [known, fresh] =
+                counts_.try_emplace({block_, inst.operands[static_cast<std::size_t>(counted)]}, inst.sizes.front());
+            if (!fresh) program_.env.assume_eq(Dim::symbol(inst.sizes.front()), Dim::symbol(known->second));
+        }
     }
     std::vector<LiveValue> results;
     for (ops::ResultType& result : inferred->results) {

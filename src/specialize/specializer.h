@@ -208,8 +208,9 @@ private:
     int depth_ = 0;
     std::vector<std::int32_t> call_stack_;
 
-    std::uint32_t block_ = 0;             // block that receives instructions
-    bool straight_ = true;                // every run of the region passes here
+    std::uint32_t block_ = 0;                                          // block that receives instructions
+    bool straight_ = true;                                             // every run of the region passes here
+    std::map<std::pair<std::uint32_t, Reg>, types::SymbolId> counts_;  // by block: elements that are not zero
     std::uint32_t first_new_symbol_ = 0;  // symbols below were there before the last effect
     struct OpenLoop {
         std::uint32_t block;

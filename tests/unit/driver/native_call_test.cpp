@@ -125,6 +125,33 @@ TEST_P(NativeCallTest, PlacesOfAMaskThatOnlySelect) {
                       {{vector_of({1, -1, 2, -3}), vector_of({5, 6, 7})}, {vector_of({-1}), vector_of({})}});
 }
 
+TEST_P(NativeCallTest, SelectionsByOneMaskHaveOneSize) {
+    const std::string text = R"(
+.func main(x: f32[N], y: f32[N]) -> 1
+  LOAD_LOCAL x
+  CONST_SCALAR 0.0
+  CALL_OP gt 2
+  STORE_LOCAL m
+  LOAD_LOCAL x
+  LOAD_LOCAL m
+  CALL_OP mask_select 2
+  LOAD_LOCAL y
+  LOAD_LOCAL m
+  CALL_OP mask_select 2
+  BINARY_MUL
+  RETURN 1
+)";
+    std::vector<std::vector<Value>> calls;
+    for (const auto& call : kVectors) calls.push_back({call[0], call[0]});
+    expect_one_region(text, calls);
+    // Nothing is left to be looked at in the run.
+    if (GetParam() == 2) return;
+    Session session({}, stress());
+    const auto explained = session.explain(*Module::from_text(text, "test.fasm"), calls[0]);
+    ASSERT_TRUE(explained);
+    EXPECT_EQ(explained->text.find("check "), std::string::npos) << explained->text;
+}
+
 TEST_P(NativeCallTest, SumsOfASelectionLeaveOutWhatIsNotANumber) {
     const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
     for (const char* reduce : {"reduce_sum 1", "reduce_prod 1", "reduce_sum 1 axes=[0], keepdim=true"}) {

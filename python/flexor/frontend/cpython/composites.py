@@ -446,7 +446,9 @@ class Composites:
         return self.writer.op("repeat", x, counts=[1] * (rank - len(given)) + given)
 
     def repeated(self, x: Any, repeats: Any, dim: Any) -> Any:
-        """torch.repeat_interleave by one number along one axis."""
+        """torch.repeat_interleave and np.repeat by one number along one axis, or by a vector of counts."""
+        if isinstance(repeats, Dynamic) and repeats.kind == "tensor":
+            return self.repeated_by(x, repeats, dim)
         count, axis, rank = plain(repeats), plain(dim), plain(self.rank(x))
         if type(count) is not int or count < 2 or type(axis) is not int or not -rank <= axis < rank:
             raise NotWritten("repeats that are no number of 2 or more")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 import types
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
@@ -239,6 +240,25 @@ def _fill_where(t: Translator, tensor: Dynamic, mask: Dynamic, value: Value) -> 
     return t.lowering.written(tensor, "masked_fill_", mask, value)  # type: ignore[no-any-return]
 
 
+def _is_whole(step: Value) -> bool:
+    if isinstance(step, SliceValue):
+        return all(isinstance(part, Known) and part.object is None for part in (step.start, step.stop, step.step))
+    return isinstance(step, Known) and isinstance(step.object, slice) and step.object == slice(None)
+
+
+def _put(t: Translator, tensor: Dynamic, index: Value, value: Value) -> Value:
+    """tensor[index] = value where tensors of integers stand next to each other behind whole axes, or where one mask does."""
+    steps = _steps(t, tensor, index)
+    first = next(i for i, step in enumerate(steps) if evaluate.is_tensor(step))
+    indices = list(itertools.takewhile(evaluate.is_tensor, steps[first:]))
+    rest = [*steps[:first], *steps[first + len(indices) :]]
+    if not all(map(_is_whole, rest)):
+        raise NotWritten("a write through a tensor of indices beside others")
+    if any(_is_mask(step) for step in indices) and len(indices) > 1:
+        raise NotWritten("a write through a mask beside others")
+    return t.lowering.written(tensor, "assign", t.lowering.put_from(tensor, first, indices, value))  # type: ignore[no-any-return]
+
+
 def _is_place(value: Value) -> bool:
     return isinstance(value, Dynamic) and value.kind == "int" or (isinstance(value, Known) and type(value.object) is int)
 
@@ -292,10 +312,10 @@ def set_item(t: Translator, container: Value, index: Value, value: Value) -> Non
         def write() -> Value:
             if container.kind != "tensor":
                 raise NotWritten("an object")
-            if _is_mask(index):
+            if _is_mask(index) and not (isinstance(value, Dynamic) and value.kind == "tensor" and value.rank > 0):
                 return _fill_where(t, container, index, value)
             if any(isinstance(i, Dynamic) and i.kind == "tensor" for i in _steps(t, container, index)):
-                raise NotWritten("a write through a tensor of indices")
+                return _put(t, container, index, value)
             view = selected(t, container, index)
             return t.lowering.written(view, "assign", value)  # type: ignore[no-any-return]
 

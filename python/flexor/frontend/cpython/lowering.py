@@ -18,6 +18,7 @@ from flexor.frontend.cpython.layers import Layers
 from flexor.frontend.cpython.masked import Masked
 from flexor.frontend.cpython.matrices import Matrices
 from flexor.frontend.cpython.orders import Orders
+from flexor.frontend.cpython.placement import Placement
 from flexor.frontend.cpython.ranges import Ranges
 from flexor.frontend.cpython.values import Dynamic, Known, ListValue, MethodValue, RunList, TupleValue, Value, is_int, is_none
 from flexor.frontend.cpython.writer import NotWritten, Writer, dtype_name, plain, registry
@@ -28,7 +29,7 @@ def lifted(value: Any) -> Any:
     return value if isinstance(value, (Value, list)) else Known(value)
 
 
-class Lowering(Composites, Layers, Matrices, Masked, Orders, Ranges):
+class Lowering(Composites, Layers, Matrices, Masked, Orders, Placement, Ranges):
     """The names that an expression of a row may call. Ops of the registry are attributes."""
 
     def __init__(self, writer: Writer, guards: Guards, framework: str, assume: Callable[[Value, str], None]) -> None:

@@ -1,0 +1,231 @@
+#include "ops/scattering.h"
+
+#include <atomic>
+#include <cstring>
+#include <type_traits>
+
+#include "ops/native.h"
+#include "ops/reduction.h"
+#include "ops/rules.h"
+#include "ops/strided.h"
+
+namespace flexor::ops {
+namespace {
+
+using I = std::int64_t;
+
+template <class Number>
+Number sum_of(Number a, Number b) {
+    if constexpr (std::is_floating_point_v<Number>) {
+        return a + b;
+    } else {
+        return static_cast<Number>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+    }
+}
+template <class Number>
+Number product_of(Number a, Number b) {
+    if constexpr (std::is_floating_point_v<Number>) {
+        return a * b;
+    } else {
+        return static_cast<Number>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+    }
+}
+template <class Number>
+Number combined(Reduction reduction, Number a, Number b) {
+    switch (reduction) {
+        case Reduction::kNone: return b;
+        case Reduction::kSum:
+        case Reduction::kMean: return sum_of(a, b);
+        case Reduction::kProd: return product_of(a, b);
+        case Reduction::kMax: return a != a || a > b ? a : b;
+        case Reduction::kMin: return a != a || a < b ? a : b;
+    }
+    FLEXOR_UNREACHABLE();
+}
+
+template <class Number>
+Number number_of(const Element& element) {
+    return element.floating ? static_cast<Number>(element.real) : static_cast<Number>(element.integer);
+}
+
+// out, which is row-major, = x
+void copy_all(const ReferenceContext& c, const Tensor& out, const Tensor& x) {
+    if (!x.is_contiguous()) return copy_in_order(out, x);
+    const I bytes = x.numel() * static_cast<I>(dtype_size(x.dtype()));
+    parallel(c, bytes, I{1} << 20, [&](I begin, I end) {
+        std::memcpy(static_cast<char*>(out.data()) + begin, static_cast<const char*>(x.data()) + begin,
+                    static_cast<std::size_t>(end - begin));
+    });
+}
+
+// The first index that a thread has found outside.
+class BadIndex {
+public:
+    void note(I index) {
+        bool expected = false;
+        if (found_.compare_exchange_strong(expected, true)) index_ = index;
+    }
+    bool found() const { return found_.load(); }
+    Diagnostic refusal(I size) const { return bad_index(index_, size); }
+
+private:
+    std::atomic<bool> found_{false};
+    I index_ = 0;
+};
+
+constexpr I kPanel = 16;  // lines that are gone along together, so that neighbours in memory are written together
+
+}  // namespace
+
+Expected<void> native_scatter(ReferenceContext& c) {
+    const Tensor &x = c.inputs[0], &index = c.inputs[1], &source = c.inputs[2], &out = c.outputs[0];
+    const int axis = rules::normal_axis(c.attrs.integer("axis"), std::max(x.rank(), 1));
+    const Reduction reduction = *reduction_of(c.attrs.text("reduce"));
+    const bool own = c.attrs.flag("include_self");
+    const bool counted = reduction == Reduction::kMean || (!own && reduction != Reduction::kNone);
+    const bool scalar = c.strengths[2] == types::Strength::kScalar;
+    const I size = x.rank() == 0 ? 1 : x.size(axis);
+    copy_all(c, out, x);
+    if (index.numel() == 0) return {};
+    const Lines lines(index, axis);
+    const I index_step = lines.step(index), source_step = source.rank() == 0 ? 0 : lines.step(source);
+    const I out_step = out.rank() == 0 ? 0 : out.stride(axis);
+    const auto start = [&](const Tensor& tensor, I line) {
+        return tensor.rank() == 0 || scalar ? 0 : lines.start(tensor, line);
+    };
+    const I panels = (lines.count() + kPanel - 1) / kPanel;
+    BadIndex bad;
+    with_elements(out.dtype(), [&](auto elements) {
+        using E = decltype(elements);
+        using Number = typename E::Number;
+        const Number number = scalar ? number_of<Number>(load_as(source, 0, out.dtype())) : Number{};
+        parallel(c, panels, grain_of(lines.length() * kPanel), [&](I begin, I end) {
+            std::vector<I> counts;
+            for (I panel = begin; panel < end; ++panel) {
+                const I first = panel * kPanel, width = std::min(kPanel, lines.count() - first);
+                I index_at[kPanel], source_at[kPanel], out_at[kPanel];
+                for (I lane = 0; lane < width; ++lane) {
+                    index_at[lane] = lines.start(index, first + lane);
+                    source_at[lane] = start(source, first + lane);
+                    out_at[lane] = out.rank() == 0 ? 0 : lines.start(out, first + lane);
+                }
+                if (counted) counts.assign(static_cast<std::size_t>(width * size), 0);
+                auto* const to = out.data_as<typename E::Stored>();
+                for (I i = 0; i < lines.length(); ++i) {
+                    for (I lane = 0; lane < width; ++lane) {
+                        const I given = read_integer(index.dtype(), index.data(), index_at[lane] + i * index_step);
+                        if (given < 0 || given >= size) {
+                            bad.note(given);
+                            continue;
+                        }
+                        const Number next =
+                            scalar ? number
+                                   : E::load(
+                                         source.data_as<const typename E::Stored>()[source_at[lane] + i * source_step]);
+                        auto& target = to[out_at[lane] + given * out_step];
+                        if (counted && counts[static_cast<std::size_t>(lane * size + given)]++ == 0 && !own) {
+                            target = E::store(next);
+                        } else {
+                            target = E::store(combined(reduction, E::load(target), next));
+                        }
+                    }
+                }
+                if (reduction != Reduction::kMean) continue;
+                for (I lane = 0; lane < width; ++lane) {
+                    for (I i = 0; i < size; ++i) {
+                        const I count = counts[static_cast<std::size_t>(lane * size + i)] + (own ? 1 : 0);
+                        if (count < 2) continue;
+                        auto& target = to[out_at[lane] + i * out_step];
+                        const Number sum = E::load(target);
+                        if constexpr (std::is_floating_point_v<Number>) {
+                            target = E::store(sum / static_cast<Number>(count));
+                        } else {
+                            target = E::store(static_cast<Number>(floor_divided(static_cast<I>(sum), count)));
+                        }
+                    }
+                }
+            }
+        });
+    });
+    if (stopped(c)) return interrupted();
+    if (bad.found()) return bad.refusal(size);
+    return {};
+}
+
+Expected<void> native_index_put(ReferenceContext& c) {
+    const Tensor &x = c.inputs[0], &values = c.inputs[1], &out = c.outputs[0];
+    const std::span<const Tensor> indices = c.inputs.subspan(2);
+    const int axis = rules::normal_axis(c.attrs.integer("axis"), x.rank());
+    const int count = static_cast<int>(indices.size());
+    const bool add = c.attrs.flag("accumulate"), wrap = c.attrs.flag("wrap");
+    copy_all(c, out, x);
+    // The points that the indices name, and the slots of each: the other axes.
+    std::vector<I> points;
+    for (const Tensor& index : indices) {
+        const auto more = static_cast<std::ptrdiff_t>(index.rank()) - static_cast<std::ptrdiff_t>(points.size());
+        if (more > 0) points.insert(points.begin(), static_cast<std::size_t>(more), 1);
+        for (int a = 0; a < index.rank(); ++a) {
+            I& size = points[points.size() - static_cast<std::size_t>(index.rank() - a)];
+            if (size == 1) size = index.size(a);
+        }
+    }
+    const auto depth = static_cast<int>(points.size());
+    // Strides of the values along lead, points and rest; 0 where they are broadcast.
+    const int total = axis + depth + x.rank() - axis - count;
+    std::vector<I> strides(static_cast<std::size_t>(total), 0);
+    for (int a = 0; a < values.rank(); ++a) {
+        if (values.size(a) != 1) strides[static_cast<std::size_t>(total - values.rank() + a)] = values.stride(a);
+    }
+    std::vector<I> slots, slot_strides, value_strides;
+    for (int a = 0; a < x.rank(); ++a) {
+        if (a >= axis && a < axis + count) continue;
+        slots.push_back(x.size(a));
+        slot_strides.push_back(out.stride(a));
+        value_strides.push_back(strides[static_cast<std::size_t>(a < axis ? a : a - count + depth)]);
+    }
+    std::optional<Diagnostic> error;
+    with_elements(out.dtype(), [&](auto elements) {
+        using E = decltype(elements);
+        using Number = typename E::Number;
+        const bool same = values.dtype() == out.dtype();
+        auto* const to = out.data_as<typename E::Stored>();
+        const auto* from = values.data_as<const typename E::Stored>();
+        const Number number = same ? Number{} : number_of<Number>(load_as(values, 0, out.dtype()));  // a scalar
+        I done = 0;
+        for_each_index(points, [&](const Index& point) {
+            if (error || (++done % 4096 == 0 && stopped(c))) return;
+            I target = 0, value = 0;
+            for (int i = 0; i < count; ++i) {
+                const Tensor& index = indices[static_cast<std::size_t>(i)];
+                const I given = read_integer(index.dtype(), index.data(), broadcast_offset(index, point));
+                const I checked = checked_index(given, x.size(axis + i), wrap);
+                if (checked < 0) {
+                    error = bad_index(given, x.size(axis + i));
+                    return;
+                }
+                target += checked * out.stride(axis + i);
+            }
+            for (int a = 0; a < depth; ++a)
+                value += point[static_cast<std::size_t>(a)] * strides[static_cast<std::size_t>(axis + a)];
+            const auto put = [&](I slot_target, I slot_value) {
+                const Number next = same ? E::load(from[slot_value]) : number;
+                auto& element = to[slot_target];
+                element = E::store(add ? sum_of(E::load(element), next) : next);
+            };
+            if (slots.empty()) return put(target, value);
+            for_each_index(slots, [&](const Index& slot) {
+                I slot_target = target, slot_value = value;
+                for (std::size_t a = 0; a < slot.size(); ++a) {
+                    slot_target += slot[a] * slot_strides[a];
+                    slot_value += slot[a] * value_strides[a];
+                }
+                put(slot_target, slot_value);
+            });
+        });
+    });
+    if (stopped(c)) return interrupted();
+    if (error) return *std::move(error);
+    return {};
+}
+
+}  // namespace flexor::ops
