@@ -80,12 +80,13 @@ const std::uint8_t* flags_in(const ReferenceContext& c) {
     return static_cast<const Truth*>(c.found.get())->flags.data_as<const std::uint8_t>();
 }
 
-// The set elements of from[begin..] to to[0..count): what is written ahead of the next set one is written over by it.
+// The set elements of from[begin..end) to to[first..last): what is written ahead of the next set one is written over by
+// it. Another thread of the host may change the flags meanwhile: both bounds hold whatever they are.
 template <class T>
-void keep_set(const std::uint8_t* flags, const void* from, I begin, void* to, I first, I last) {
+void keep_set(const std::uint8_t* flags, const void* from, I begin, I end, void* to, I first, I last) {
     const auto* source = static_cast<const Unaligned<T>*>(from);
     auto* target = static_cast<Unaligned<T>*>(to);
-    for (I i = begin; first < last; ++i) {
+    for (I i = begin; i < end && first < last; ++i) {
         target[first] = source[i];
         first += flags[i] != 0 ? 1 : 0;
     }
@@ -127,7 +128,7 @@ Expected<void> native_nonzero(ReferenceContext& c) {
     for_each_chunk(c, [&](I begin, I end, I first, I last) {
         if (rank == 0 || first == last) return;
         if (rank == 1) {
-            for (I i = begin; first < last; ++i) {
+            for (I i = begin; i < end && first < last; ++i) {
                 out[first] = i;
                 first += flags[i] != 0 ? 1 : 0;
             }
@@ -162,15 +163,15 @@ Expected<void> native_mask_select(ReferenceContext& c) {
     const auto* from = static_cast<const std::byte*>(x.data());
     auto* to = static_cast<std::byte*>(c.outputs[0].data());
     if (slice == 0) return {};
-    for_each_chunk(c, [&](I begin, I, I first, I last) {
+    for_each_chunk(c, [&](I begin, I end, I first, I last) {
         switch (slice) {
-            case 1: return keep_set<std::uint8_t>(flags, from, begin, to, first, last);
-            case 2: return keep_set<std::uint16_t>(flags, from, begin, to, first, last);
-            case 4: return keep_set<std::uint32_t>(flags, from, begin, to, first, last);
-            case 8: return keep_set<std::uint64_t>(flags, from, begin, to, first, last);
+            case 1: return keep_set<std::uint8_t>(flags, from, begin, end, to, first, last);
+            case 2: return keep_set<std::uint16_t>(flags, from, begin, end, to, first, last);
+            case 4: return keep_set<std::uint32_t>(flags, from, begin, end, to, first, last);
+            case 8: return keep_set<std::uint64_t>(flags, from, begin, end, to, first, last);
             default: break;
         }
-        for (I i = begin; first < last; ++i) {
+        for (I i = begin; i < end && first < last; ++i) {
             if (flags[i] == 0) continue;
             std::memcpy(to + first * slice, from + i * slice, static_cast<std::size_t>(slice));
             ++first;

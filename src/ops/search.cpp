@@ -175,7 +175,9 @@ Expected<void> reference_bincount(ReferenceContext& c) {
     const DType dtype = c.dtypes.operands[1];
     for (I bin = 0; bin < out.size(0); ++bin) store_int(out, bin * out.stride(0), 0);
     for (I i = 0; i < x.size(0); ++i) {
-        const I to = load_int(x, i * x.stride(0)) * out.stride(0);
+        const I bin = load_int(x, i * x.stride(0));
+        if (bin < 0 || bin >= out.size(0)) continue;  // changed by another thread of the host
+        const I to = bin * out.stride(0);
         if (counts) {
             store_int(out, to, load_int(out, to) + 1);
         } else {
@@ -209,9 +211,11 @@ Expected<std::vector<I>> repeat_sizes(ReferenceContext& c) {
 Expected<void> reference_repeat(ReferenceContext& c) {
     const Tensor& repeats = c.inputs[0];
     auto* to = c.outputs[0].data_as<Unaligned<I>>();
+    I room = c.outputs[0].size(0);
     for (I i = 0; i < repeats.size(0); ++i) {
-        const I count = read_integer(repeats.dtype(), repeats.data(), i * repeats.stride(0));
+        const I count = std::min(room, read_integer(repeats.dtype(), repeats.data(), i * repeats.stride(0)));
         to = std::fill_n(to, count, Unaligned<I>{i});
+        room -= count;
     }
     return {};
 }

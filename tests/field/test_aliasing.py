@@ -43,7 +43,7 @@ def test_f057_adding_into_rows_of_a_transposed_view(field):
     for _ in range(2):
         y = f(torch.ones(3, 5), torch.tensor([0, 4, 2]), rows)
         assert y.tolist() == [[2, 3, 4], [1, 1, 1], [8, 9, 10], [1, 1, 1], [5, 6, 7]] and y.stride() == (1, 5)
-    field.leaves(".index_add_")
+    field.is_native()
 
 
 def test_f058_halving_what_a_mask_selects_if_it_selects_anything(field):
@@ -57,7 +57,7 @@ def test_f058_halving_what_a_mask_selects_if_it_selects_anything(field):
     x = torch.arange(12.0).reshape(1, 3, 2, 2)
     for threshold in (4.5, 100.0, -1.0, 10.5, 4.5):
         f(x, threshold)
-    field.leaves("[] =")
+    field.is_native()
 
 
 def test_f059_two_rows_of_one_base_written_one_after_the_other(field):
