@@ -1,6 +1,7 @@
 """The device code generator without a device: its Triton source against golden texts, interpreted against the loop-IR
 evaluator, and compiled for sm_90."""
 
+import ctypes
 import json
 import os
 import subprocess
@@ -115,6 +116,17 @@ def test_kernels_of_programs_compile_for_sm_90(tmp_path):
     with ThreadPoolExecutor(WORKERS) as pool:
         wrong = sum(pool.map(compile_all, [cases[i::WORKERS] for i in range(WORKERS)]), [])
     assert not wrong, wrong[:3]
+
+
+def test_kernels_run_on_the_gpu(tmp_path):
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        pytest.skip(f"needs a GPU and its driver: {error}")
+    tools = ROOT / "tools" / "gpu"
+    subprocess.run([tools / "prepare", tmp_path], check=True)
+    done = subprocess.run([sys.executable, tools / "run.py", tmp_path, tmp_path / "out"], stdout=subprocess.PIPE, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def test_the_worker_refuses_a_bad_source_and_goes_on(numeric, worker):

@@ -11,16 +11,19 @@ import gzip
 import json
 import math
 import os
+import pickle
 import re
 import struct
+import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from compiler import Compiler
-from driver import Driver, DriverError, Hang, Kernel
+from driver import Driver, DriverError, Kernel
 
 # Relative to the value, or to 1 where it is smaller. f32: 2 ulp of a function and sums in another order.
 TOLERANCE = {"f64": 1e-11, "f32": 2e-6, "f16": 2e-3, "bf16": 1.6e-2}
@@ -96,33 +99,77 @@ def launch_arguments(case, buffers, fault):
 
 
 def run_case(driver, case, answer):
-    """What is wrong with the case on this card, or nothing."""
+    """What is wrong with the case on this card, or nothing. After a kernel that failed or did not end nothing is given
+    back: the process has to end."""
     kernel = loaded(driver, answer)
     fault = driver.allocate(4)
     driver.write(fault, bytes(4))
     sizes = [len(text) // 2 for text in case["before"]]
     blocks = [driver.allocate(size + 2 * GUARD) for size in sizes]
-    try:
-        for block, text, size in zip(blocks, case["before"], sizes):
-            driver.fill(block, GUARD_BYTE, size + 2 * GUARD)
-            driver.write(block + GUARD, bytes.fromhex(text))
-        arguments = launch_arguments(case, [block + GUARD for block in blocks], fault)
-        kernel.launch(min(case["tiles"], 8 * driver.multiprocessors), arguments)
-        driver.wait()
-        for i, (block, text, size, dtype) in enumerate(zip(blocks, case["after"], sizes, case["dtypes"])):
-            memory = driver.read(block, size + 2 * GUARD)
-            guard = bytes([GUARD_BYTE]) * GUARD
-            if memory[:GUARD] != guard or memory[GUARD + size :] != guard:
-                return f"buffer {i}: memory outside of it was written"
-            wrong = difference(memory[GUARD : GUARD + size], bytes.fromhex(text), dtype)
-            if wrong:
-                return f"buffer {i}: {wrong}"
-        found = struct.unpack("<i", driver.read(fault, 4))[0] != 0
-        return None if found == case["fault"] else f"fault is {found}, not {case['fault']}"
-    finally:
-        for pointer in [*blocks, fault]:
-            driver.free(pointer)
-        kernel.unload()
+    for block, text, size in zip(blocks, case["before"], sizes):
+        driver.fill(block, GUARD_BYTE, size + 2 * GUARD)
+        driver.write(block + GUARD, bytes.fromhex(text))
+    kernel.launch(programs(driver, case), launch_arguments(case, [block + GUARD for block in blocks], fault))
+    driver.wait()
+    memory = [driver.read(block, size + 2 * GUARD) for block, size in zip(blocks, sizes)]
+    found = struct.unpack("<i", driver.read(fault, 4))[0] != 0
+    for pointer in [*blocks, fault]:
+        driver.free(pointer)
+    kernel.unload()
+    guard = bytes([GUARD_BYTE]) * GUARD
+    for i, (data, text, size, dtype) in enumerate(zip(memory, case["after"], sizes, case["dtypes"])):
+        if data[:GUARD] != guard or data[GUARD + size :] != guard:
+            return f"buffer {i}: memory outside of it was written"
+        wrong = difference(data[GUARD : GUARD + size], bytes.fromhex(text), dtype)
+        if wrong:
+            return f"buffer {i}: {wrong}"
+    return None if found == case["fault"] else f"fault is {found}, not {case['fault']}"
+
+
+def programs(driver, case):
+    return min(case["tiles"], 8 * driver.multiprocessors)
+
+
+def run_from(path, first):
+    """The cases from ``first`` on, a line of JSON for each; ends the process."""
+    with open(path, "rb") as file:
+        cases, answers = pickle.load(file)
+    driver = Driver()
+    for case, answer in zip(cases[first:], answers[first:]):
+        try:
+            wrong = run_case(driver, case, answer)
+        except DriverError as error:
+            if "ok" in answer[0]:
+                print(json.dumps({"lost": str(error)}), flush=True)
+                os._exit(3)
+            wrong = str(error)
+        print(json.dumps({"wrong": wrong}), flush=True)
+    os._exit(0)
+
+
+def run_all(cases, answers):
+    """What is wrong, by case. Cases run in a process of their own: after a kernel that fails, another goes on behind it."""
+    wrong = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "cases"
+        path.write_bytes(pickle.dumps((cases, answers)))
+        first = lost = 0
+        while first < len(cases) and lost < 20:
+            child = subprocess.run(
+                [sys.executable, __file__, "--from", str(first), str(path), folder], stdout=subprocess.PIPE, text=True
+            )
+            results = [json.loads(line) for line in child.stdout.splitlines()]
+            for case, result in zip(cases[first:], results):
+                if result.get("lost") or result.get("wrong"):
+                    wrong[case["name"]] = result.get("lost") or result["wrong"]
+            if child.returncode == 0:
+                return wrong, len(cases)
+            lost += 1
+            if not results or "lost" not in results[-1]:
+                wrong[cases[first + len(results)]["name"]] = f"the process ended with {child.returncode}"
+                first += 1
+            first += len(results)
+    return wrong, first
 
 
 def copy_bandwidth(driver, size):
@@ -151,8 +198,7 @@ def time_case(driver, case, answer):
     for block, size in zip(blocks, case["bytes"]):
         fill_random(driver, block, size)
     arguments = launch_arguments(case, blocks, fault)
-    grid = min(case["tiles"], 8 * driver.multiprocessors)
-    microseconds = driver.microseconds(lambda: kernel.launch(grid, arguments))
+    microseconds = driver.microseconds(lambda: kernel.launch(programs(driver, case), arguments))
     for pointer in [*blocks, fault]:
         driver.free(pointer)
     kernel.unload()
@@ -172,12 +218,14 @@ def main():
     parser.add_argument("cases", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--from", dest="first", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.first is not None:
+        run_from(options.cases, options.first)
     driver = Driver()
     cases = read_cases(options.cases / "numeric.jsonl.gz")
     timed = read_cases(options.cases / "timed.jsonl.gz")
     start = time.monotonic()
-    # Many small kernels at once: each process starts in two seconds and compiles several a second.
     answers, distinct = compile_all([*cases, *timed], driver.capability, options.processes)
     result = {
         "card": driver.name,
@@ -185,22 +233,10 @@ def main():
         "capability": driver.capability,
         "compiled": distinct,
         "compile_seconds": round(time.monotonic() - start, 2),
-        "wrong": {},
         "timed": {},
     }
+    result["wrong"], result["ran"] = run_all(cases, answers)
     try:
-        for case, answer in zip(cases, answers):
-            try:
-                wrong = run_case(driver, case, answer)
-            except Hang:
-                raise
-            except DriverError as error:
-                wrong = str(error)
-                if "not compiled" not in wrong and "parameter" not in wrong:
-                    raise DriverError(f"{case['name']}: {wrong}") from error
-            if wrong:
-                result["wrong"][case["name"]] = wrong
-        result["ran"] = len(cases)
         result["copy_gb_per_s"] = round(copy_bandwidth(driver, 1 << 28), 1)
         for case, answer in zip(timed, answers[len(cases) :]):
             microseconds = time_case(driver, case, answer)
@@ -217,7 +253,7 @@ def main():
     name = re.sub(r"[^A-Za-z0-9]+", "-", driver.name).strip("-")
     (options.out / f"gpu-{name}.json").write_text(json.dumps(result, indent=1))
     print(json.dumps(result, indent=1)[:6000])
-    ok = not result["wrong"] and "stopped" not in result
+    ok = not result["wrong"] and result["ran"] == len(cases) and "stopped" not in result
     sys.stdout.flush()
     os._exit(0 if ok else 1)
 
