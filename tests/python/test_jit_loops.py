@@ -73,6 +73,26 @@ def test_lists_that_grow_on_one_of_two_ways():
     check(with_branches, [(torch.tensor(row), 9) for row in ([0.5, 0.6], [-1.0, 0.2], [0.5, 0.4])] + [(torch.ones(2), 0)])
 
 
+def until_small(x, limit):
+    kept = []
+    while x.abs().max() > limit:
+        kept.append(x[0])
+        x = x * 0.5
+    return torch.stack(kept)
+
+
+def test_a_list_that_may_stay_empty_is_stacked_natively():
+    jitted = flexor.jit(until_small, fallback="raise")
+    flexor.default_session().clear_cache()
+    flexor.default_session().reset_stats()
+    for x, limit in ((torch.ones(3), 0.6), (torch.ones(5), 1e-3)):
+        torch.testing.assert_close(jitted(x, limit), until_small(x, limit))
+    if flexor._flexor.has_code_generator():
+        assert flexor.stats()["compilations"] == 1  # a stack by torch would be the end of one region
+    with pytest.raises(RuntimeError):  # as eager refuses to stack nothing
+        jitted(torch.ones(3), 2.0)
+
+
 SEEN = []
 
 

@@ -106,7 +106,10 @@ class Lowering(Composites, Layers, Matrices, Masked, Orders, Placement, Ranges):
     def list_joined(self, sequence: Any, op: str, axis: Any) -> Any:
         """concat or stack of a list or tuple of tensors; also of a list whose length only the run knows."""
         if not isinstance(sequence, RunList):
-            return getattr(self, op)(*self.parts(sequence), axis=axis)
+            parts = self.parts(sequence)
+            if not parts:  # refused in the run, and on this way alone: others may come here with a list
+                raise NotWritten("nothing to join")
+            return getattr(self, op)(*parts, axis=axis)
         axis = plain(axis)
         if type(axis) is not int or not isinstance(sequence.content, Dynamic):
             raise NotWritten("an axis that is no integer")
