@@ -1106,6 +1106,13 @@ class FunctionOps:
         C1: axis lies in the rank of x
         elsewhere: torch.cumprod, numpy.cumprod"""
 
+    def logcumsumexp(self, /, x: Tensor, *, axis: Integer = -1) -> Var:
+        """The logarithms of the sums of the first elements' exponentials along an axis.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: axis lies in the rank of x
+        elsewhere: torch.logcumsumexp"""
+
     def cummax(self, /, x: Tensor, *, axis: Integer = -1) -> list[Var]:
         """The greatest of the first elements along an axis, and the last place it has; NaN stays.
 
@@ -2983,6 +2990,13 @@ class VarOps:
         dtypes: uint8, int8, int32, int64, float16, bfloat16, float32, float64
         C1: axis lies in the rank of x
         elsewhere: torch.cumprod, numpy.cumprod"""
+
+    def logcumsumexp(self, /, *, axis: Integer = -1) -> Var:
+        """The logarithms of the sums of the first elements' exponentials along an axis.
+
+        dtypes: float16, bfloat16, float32, float64
+        C1: axis lies in the rank of x
+        elsewhere: torch.logcumsumexp"""
 
     def cummax(self, /, *, axis: Integer = -1) -> list[Var]:
         """The greatest of the first elements along an axis, and the last place it has; NaN stays.

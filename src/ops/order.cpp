@@ -1,5 +1,6 @@
 // Running sums, products and extremes, and elements by their order.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "ops/families.h"
@@ -98,6 +99,13 @@ Expected<void> reference_cumsum(ReferenceContext& c) {
 Expected<void> reference_cumprod(ReferenceContext& c) {
     return reference_running(c, [](const Element& a, const Element& b) {
         return a.floating ? real_element(a.real * b.real) : int_element(wrapped(a.integer, b.integer, true));
+    });
+}
+
+Expected<void> reference_logcumsumexp(ReferenceContext& c) {
+    return reference_running(c, [](const Element& a, const Element& b) {
+        if (a.real == b.real && std::isinf(a.real)) return a;
+        return real_element(std::fmax(a.real, b.real) + std::log1p(std::exp(-std::fabs(a.real - b.real))));
     });
 }
 
@@ -231,6 +239,9 @@ std::vector<OpDef> order_ops() {
            running, one, running_dtype, along_axis_shape<1>, reference_cumprod, ExternLower{},
            {numbers, along_axis_samples}, {"torch.cumprod", "numpy.cumprod", ""}, {.native = native_cumprod});
     const auto along = keep<AttrSpec>({axis});
+    add_op(ops, "logcumsumexp", "The logarithms of the sums of the first elements' exponentials along an axis.", x,
+           along, one, rules::same_float, along_axis_shape<1>, reference_logcumsumexp, ExternLower{},
+           {samples::kFloatDTypes, along_axis_samples}, {"torch.logcumsumexp", "", ""});
     add_op(ops, "cummax", "The greatest of the first elements along an axis, and the last place it has; NaN stays.", x,
            along, one, sorted_dtype, along_axis_shape<2>, reference_extremes<true>, ExternLower{},
            {all, along_axis_samples}, {"torch.cummax", "", ""}, {.results = 2, .native = native_cummax});

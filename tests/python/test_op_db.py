@@ -13,11 +13,12 @@ sys.path.append(str(Path(__file__).parents[1] / "conformance"))
 import op_db  # noqa: E402
 
 NATIVE = (
-    "acos add addmm amax atan2 baddbmm block_diag bmm cdist chunk count_nonzero cov diag_embed diagonal einsum expand gradient hstack"
-    " isclose lgamma linalg.vector_norm linspace log_softmax logaddexp masked.var masked_fill matmul max.reduction_with_dim mean"
-    " meshgrid.variadic_tensors movedim"
+    "acos add addmm amax argsort atan2 baddbmm block_diag bmm cdist chunk count_nonzero cov diag_embed diagonal"
+    " einsum expand gradient hstack index_add index_put isclose lgamma linalg.vector_norm linspace log_softmax"
+    " logaddexp masked.var masked_fill masked_select matmul max.reduction_with_dim mean meshgrid.variadic_tensors"
+    " mode movedim"
 ).split()
-FOREIGN = ("arange", "as_strided", "cat", "bernoulli", "index_put")
+FOREIGN = ("arange", "as_strided", "cat", "bernoulli")
 RECORDS = {op_db.name_of(record): record for record in op_db.records("a", "m")}
 
 

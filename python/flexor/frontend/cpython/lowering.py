@@ -408,12 +408,10 @@ class Lowering(Composites, Layers, Matrices, Masked, Orders, Placement, Ranges):
         return self.writer.op("where", _operand(condition), _operand(x), _operand(y))
 
     def selected(self, x: Any, mask: Any) -> Any:
-        """torch.masked_select, of a mask of x's rank; axes of size 1 repeat."""
-        if self.tensor(x).rank != self.tensor(mask).rank or self.tensor(x).rank < 1:
-            raise NotWritten("a mask of another rank")
-        for a, b in zip(self.shape_of(x), self.shape_of(mask)):
-            self.assume(self._same_size(a, b), "a mask of the sizes of its tensor")
-        return self.writer.op("mask_select", x, mask)
+        """torch.masked_select, both broadcast to one shape."""
+        if self.dtype_of(mask) != "bool":
+            raise NotWritten("a mask of numbers")
+        return self.writer.op("mask_select", *(self.at_least(part, 1) for part in self.broadcast_all([x, mask]).items))
 
     def transposed(self, x: Any) -> Any:
         """Tensor.t."""

@@ -64,3 +64,26 @@ class Orders:
         if which == "median":  # the first NaN, if there is one
             middle = op("where", op("lt", there, size), there, middle)
         return [op("gather", part, middle, axis=axis) for part in self._sorted(x, axis)]
+
+    def mode(self, x: Any, dim: Any, keepdim: Any) -> Any:
+        """torch.mode: the least of the elements that stand most often in their line."""
+        axis, op, rank = plain(dim), self.writer.op, plain(self.rank(x))
+        if not -max(rank, 1) <= axis < max(rank, 1):
+            raise NotWritten("an axis that is not there")
+        x = self.at_least(x, 1)
+        axis %= self.tensor(x).rank
+        size = self.shape_of(x)[axis]
+        self.assume(self._compared("gt", size, Known(0)), "elements to choose among")
+        found = self._sorted(x, axis)
+        first = op("narrow", found[0], axis=axis, start=0, length=1)
+        changes = op("ne", op("slice", found[0], axis=axis, start=1), op("slice", found[0], axis=axis, stop=-1))
+        begins = op("concat", op("full_like", first, Known(True), dtype="bool"), changes, axis=axis)
+        places = op("arange", start=Known(0), stop=size, step=Known(1), dtype="int64")
+        for _ in range(self.tensor(x).rank - axis - 1):
+            places = op("unsqueeze", places, axis=-1)
+        since = self.writer.ops("cummax", [op("where", begins, places, Known(0))], {"axis": axis})[0]
+        last = op("argmax", op("sub", places, since), axes=[axis], keepdim=True)  # of the first of the longest runs
+        chosen = [op("gather", part, last, axis=axis) for part in found]
+        if not rank or not plain(keepdim):
+            chosen = [op("squeeze", part, axes=[axis], strict=True) for part in chosen]
+        return TupleValue(chosen, sys.modules["torch"].return_types.mode)

@@ -43,6 +43,9 @@ class Placement:
     def along(self, x: Any, dim: Any, index: Any, source: Any, reduce: str, include_self: Any = True) -> Any:
         """torch.index_add and its kin: slices of the source go to the places along one axis that a vector names."""
         rank, axis = plain(self.rank(x)), plain(dim)
+        if rank == 0:  # counts as one of rank 1 with one element
+            source = self.at_least(source, 1) if self.is_tensor(source) else source
+            return self.writer.op("reshape", self.along(self.at_least(x, 1), dim, index, source, reduce, include_self), shape=[])
         if type(axis) is not int or not -rank <= axis < rank or self.tensor(index).rank != 1:
             raise NotWritten("an axis that is not there, or indices that are no vector")
         axis %= rank
@@ -66,6 +69,16 @@ class Placement:
             wide = self.writer.op("unsqueeze", wide, axis=-1)
         wide = self.writer.op("expand", wide, shape=sizes)
         return self.writer.op("scatter", x, wide, source, axis=axis, reduce=reduce, include_self=bool(plain(include_self)))
+
+    def filled_along(self, x: Any, dim: Any, index: Any, value: Any) -> Any:
+        """torch.index_fill: a number, or a tensor of one, goes to the places."""
+        if self.is_tensor(value):
+            self.ranked(value, 0), self.alike(x, value)
+            axis, sizes = plain(dim), self.shape_of(x)
+            if sizes and -len(sizes) <= axis < len(sizes):
+                sizes[axis] = self.writer.size(self.ranked(index, 1), 0)
+                value = self.writer.op("expand", value, shape=sizes)
+        return self.along(x, dim, index, value, "none")
 
     def reduced_along(self, x: Any, dim: Any, index: Any, source: Any, reduce: Any, include_self: Any) -> Any:
         """torch.index_reduce."""
