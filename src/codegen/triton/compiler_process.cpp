@@ -72,6 +72,7 @@ struct CompilerProcess::Impl {
     double limit_seconds;
     std::mutex mutex;
     pid_t pid = -1;
+    pid_t owner = -1;  // the process that started it
     int to = -1, from = -1;
     std::string input;                 // read and not used yet
     std::optional<Diagnostic> absent;  // there is no compiler, and there will be none
@@ -85,8 +86,8 @@ struct CompilerProcess::Impl {
         if (from >= 0) close(from);
         to = from = -1;
         input.clear();
-        if (pid > 0) {
-            kill(pid, SIGKILL);
+        if (pid > 0 && owner == getpid()) {
+            kill(-pid, SIGKILL);  // the tools that it runs too
             while (waitpid(pid, nullptr, 0) == -1 && errno == EINTR) {
             }
         }
@@ -109,8 +110,15 @@ struct CompilerProcess::Impl {
         std::vector<char*> words;
         for (std::string& word : command) words.push_back(word.data());
         words.push_back(nullptr);
-        const int error = posix_spawnp(&pid, words[0], &actions, nullptr, words.data(), environ);
+        // A group of its own: an interrupt at the terminal is ours, and whatever it starts ends with it.
+        posix_spawnattr_t attributes;
+        posix_spawnattr_init(&attributes);
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+        posix_spawnattr_setpgroup(&attributes, 0);
+        const int error = posix_spawnp(&pid, words[0], &actions, &attributes, words.data(), environ);
+        posix_spawnattr_destroy(&attributes);
         posix_spawn_file_actions_destroy(&actions);
+        owner = getpid();
         close(in[0]);
         close(out[1]);
         to = in[1];
@@ -216,6 +224,7 @@ struct CompilerProcess::Impl {
 
     Expected<Answer> ask(const CompileRequest& request) {
         const Clock::time_point end = deadline();
+        if (owner != getpid()) stop();  // after a fork the process serves whoever started it
         if (pid < 0) FLEXOR_TRY(start(end));
         FLEXOR_TRY(send(request_text(request), end));
         return read_answer(end);

@@ -12,7 +12,7 @@
 namespace flexor::codegen::triton {
 
 // One process, started at the first request and again at the one after a crash or a hang. Thread-safe: requests wait for
-// each other.
+// each other. After a fork the child starts one of its own.
 class CompilerProcess {
 public:
     // `command` is the interpreter and the worker's file. A request may take `limit_seconds`, the start included.

@@ -2,8 +2,8 @@
 #include "codegen/triton/compiler_process.h"
 
 #include <gtest/gtest.h>
-
-#include <chrono>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace flexor::codegen::triton {
 namespace {
@@ -71,6 +71,23 @@ TEST(CompilerProcess, GivesUpOnAHang) {
     expect_refused(process, "E0708", "no answer within 0.3 s");
     CompilerProcess silent(script("exec sleep 60"), 0.3);
     expect_refused(silent, "E0708", "no answer within 0.3 s");
+}
+
+TEST(CompilerProcess, StartsAnewInAForkedProcess) {
+    // Two answers: were the process shared, parent and child would take one each and the parent's third would fail.
+    const std::string answer = R"(ok\nname sym\ncubin 0\n)";
+    CompilerProcess process(script("printf 'triton 3.6.0\\n" + answer + answer + "'; cat >/dev/null"));
+    ASSERT_TRUE(process.compile(request()).has_value());
+    const pid_t child = fork();
+    if (child == 0) {
+        const bool good = process.compile(request()).has_value() && process.compile(request()).has_value();
+        process.~CompilerProcess();
+        _exit(good ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    EXPECT_TRUE(process.compile(request()).has_value());
 }
 
 TEST(CompilerProcess, RefusesAnAnswerOfAnotherForm) {
