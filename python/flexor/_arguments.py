@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from flexor._options import FROZEN, Dim
-from flexor.frontend.cpython import attributes, objects
+from flexor.frontend.cpython import attributes, instances, objects
 from flexor.frontend.cpython.translate import Translator
 from flexor.frontend.cpython.values import ArgumentDict, ArgumentList, Dynamic, Known, TupleValue, Value
 from flexor.frontend.cpython.writer import dtype_name
@@ -73,7 +73,7 @@ class Shape:
             self._append((kind, len(obj)), ("tuple", kind, len(obj)))
             for i, item in enumerate(obj):
                 self.add(f"{name}[{i}]", item)
-        elif kind is list or kind is dict:
+        elif kind is list or kind is dict or instances.is_output(kind):
             if id(obj) in self.seen:
                 self._add_again(obj)
                 return
@@ -115,9 +115,9 @@ class Shape:
             for i, item in enumerate(obj):
                 self.add(f"{name}[{i}]", item)
         else:
-            are_texts = all(type(key) is str for key in obj)
-            self._append((dict, *((type(key), key) for key in obj)), ("dict", tuple(obj)) if are_texts else None)
-            for key, item in obj.items():
+            are_texts = type(obj) is dict and all(type(key) is str for key in obj)
+            self._append((type(obj), *((type(key), key) for key in obj)), ("dict", tuple(obj)) if are_texts else None)
+            for key, item in dict.items(obj):
                 self.add(f"{name}[{key!r}]", item)
 
 
@@ -183,7 +183,7 @@ class Abstract:
             if is_plain_tuple(kind, obj):
                 return Known(obj)
             return TupleValue([self.of(f"{name}[{i}]", item) for i, item in enumerate(obj)], kind)
-        if kind is list or kind is dict:
+        if kind is list or kind is dict or instances.is_output(kind):
             if id(obj) not in self.seen:
                 self.seen[id(obj)] = self._container(name, obj)
             return self.seen[id(obj)]
@@ -202,7 +202,8 @@ class Abstract:
             made.items = tuple(self.of(f"{name}[{i}]", item) for i, item in enumerate(obj))
         else:
             made = self.seen[id(obj)] = ArgumentDict({}, origin)
-            made.items.update((key, self.of(f"{name}[{key!r}]", item)) for key, item in obj.items())
+            made.cls = type(obj)
+            made.items.update((key, self.of(f"{name}[{key!r}]", item)) for key, item in dict.items(obj))
         return made  # type: ignore[no-any-return]
 
     def _input(self, name: str, text: str) -> Dynamic:

@@ -377,6 +377,11 @@ class Jit(JitBase, Generic[P, R]):
                 self._fixed |= knowledge.fixed
                 continue
             except NotTranslated:
+                flags = {translator.arguments[flag.anywhere] for flag in translator.flags} - knowledge.fixed
+                if flags:  # the way of another value is not this call's
+                    knowledge.fixed |= flags
+                    self._fixed |= knowledge.fixed
+                    continue
                 if not translator.has_rolled or knowledge.unrolls:
                     raise
                 knowledge.unrolls = True

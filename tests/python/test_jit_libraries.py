@@ -525,6 +525,57 @@ def test_tensors_of_lists():
     native(run, (X, 4), (X, 7))
 
 
+def test_pairs_of_indices():
+    def run(x):
+        rows, columns = torch.arange(x.shape[0])[:, None], torch.arange(x.shape[1])[None, :]
+        return x[rows, columns], x[rows, -1 - columns], x[rows, columns * 0]
+
+    native(run, (X,), (torch.randn(2, 7),))
+    with pytest.raises(IndexError):
+        flexor.jit(lambda x: x[torch.arange(2), torch.arange(2) + 9])(X)
+
+
+def test_lists_of_places_and_members_of_tensors():
+    def run(x):
+        ends = x[:, [-1, 0]]
+        return ends, x[[1, 0]], 0 in ends, 7 in x, 2.5 in x
+
+    native(run, (torch.arange(12).reshape(3, 4),), (torch.arange(6).reshape(2, 3) + 2,))
+
+
+def test_a_flag_of_a_large_function_is_known():
+    def run(x, doubles=True):
+        for _ in range(30):
+            for _ in range(30):
+                x = x + 0.5
+        return (x * 2, x) if doubles else x
+
+    jitted = flexor.jit(run)
+    torch.testing.assert_close(jitted(X, True), run(X, True))
+    torch.testing.assert_close(jitted(X, False), run(X, False))
+    assert jitted.stats()["translations"] == 2 and not jitted.stats()["fallbacks"]
+
+
+def test_writes_to_memory_of_its_own_are_no_effects():
+    def run(x):
+        try:
+            y = x * 2
+            y += 1
+            y[0] = 0
+            return y.view(2, -1)
+        except RuntimeError:
+            return x
+
+    jitted = flexor.jit(run, fallback="silent")
+    for size in (4, 3):
+        torch.testing.assert_close(jitted(torch.ones(size)), run(torch.ones(size)))
+    assert "beside effects" not in str(jitted.stats()["fallbacks"])
+
+
+def test_limits_of_dtypes():
+    native(lambda x: x.clamp(max=torch.finfo(x.dtype).max, min=torch.finfo(x.dtype).min), (X,))
+
+
 def test_sizes_are_known_behind_branches():
     def run(x, w):
         y = x @ w

@@ -440,6 +440,8 @@ def _construct(t: Translator, cls: type, arguments: Arguments, keywords: Keyword
         return evaluate.fold(t, cls.__name__, cls, arguments)
     if issubclass(cls, BaseException):
         return t.foreign(cls.__name__, cls, arguments, keywords, raises=True)  # made anew whenever it is raised
+    if _is_about_dtypes(cls) and not keywords and evaluate.all_plain(arguments):
+        return evaluate.fold(t, cls.__name__, cls, arguments)
     if cls in _VALUES and not keywords and is_known(arguments):
         return evaluate.fold(t, cls.__name__, cls, [Known(whole(a)) for a in arguments])
     if issubclass(cls, enum.Enum) and len(cls) and len(arguments) == 1 and not keywords and evaluate.all_plain(arguments):
@@ -447,7 +449,7 @@ def _construct(t: Translator, cls: type, arguments: Arguments, keywords: Keyword
             return evaluate.fold(t, cls.__name__, cls, arguments)  # the member of a value
     if hasattr(cls, "_fields") and issubclass(cls, tuple):
         return _named_tuple(t, cls, arguments, keywords)
-    is_dataclass = dataclasses.is_dataclass(cls) and not _is_output(cls) and isinstance(cls.__init__, types.FunctionType)
+    is_dataclass = dataclasses.is_dataclass(cls) and not instances.is_output(cls) and isinstance(cls.__init__, types.FunctionType)
     if is_dataclass and cls not in t.knowledge.by_python:
         instance = InstanceValue(cls, {})
         if "object.__setattr__" in _text(cls.__init__) or getattr(cls, "__dataclass_params__").frozen:
@@ -468,7 +470,7 @@ def _construct(t: Translator, cls: type, arguments: Arguments, keywords: Keyword
             on_return=instance,
         )
         return None
-    if _is_output(cls):
+    if instances.is_output(cls):
         return _output(t, cls, arguments, keywords)
     if cls is super:
         return super_of(t, arguments)
@@ -506,6 +508,11 @@ def _misfit(t: Translator, message: str) -> NoReturn:
 _VALUES = (int, float, bool, str, complex, slice, range, bytes, tuple, frozenset, object)
 
 
+def _is_about_dtypes(cls: type) -> bool:
+    """torch.finfo and torch.iinfo, whose objects do not change."""
+    return cls.__module__ == "torch" and cls.__name__ in ("finfo", "iinfo")
+
+
 def _text(function: types.FunctionType) -> str:
     return " ".join(map(str, function.__code__.co_names))
 
@@ -526,11 +533,6 @@ def _frozen_dataclass(t: Translator, cls: type, arguments: Arguments, keywords: 
     if any(field.default_factory is not dataclasses.MISSING for field in fields):
         raise NotTranslated(f"a frozen dataclass with factories: {cls.__name__}", t.state.top.line)
     return InstanceValue(cls, values)
-
-
-def _is_output(cls: type) -> bool:
-    """Dataclasses that are mappings of their fields, as libraries of models return them: their __post_init__ fills the mapping."""
-    return dataclasses.is_dataclass(cls) and issubclass(cls, dict) and hasattr(cls, "__post_init__") and hasattr(cls, "to_tuple")
 
 
 def _output(t: Translator, cls: Any, arguments: Arguments, keywords: Keywords) -> Value:

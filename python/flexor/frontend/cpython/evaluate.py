@@ -590,6 +590,11 @@ def contains(t: Translator, item: Value, container: Value) -> Value:
             return Known(attributes.contains(t, container.object, item.object))
         if is_plain(container.object) and is_plain(item.object):
             return fold(t, "in", lambda x, c: x in c, [item, container])
+    if is_tensor(container) and is_number(item) and t.lowering.framework == "torch":
+        return t.attempt(
+            lambda: t.writer.item(t.writer.op("reduce_any", t.writer.op("eq", container, item))),
+            lambda: t.foreign("in", lambda x, c: x in c, [item, container], result="bool"),
+        )
     items = as_sequence(t, container)
     if items is None:
         return t.foreign("in", lambda x, c: x in c, [item, container], result="bool")

@@ -54,11 +54,6 @@ def _passes_on_at(steps: Sequence[Step], handler: int) -> int:
     return next(i for i in range(handler, len(steps)) if steps[i].operation in _PASSES_ON)
 
 
-def _innermost(regions: Sequence[Guarded], at: int) -> Guarded | None:
-    around = [region for region in regions if region.start <= at < region.stop]
-    return min(around, key=lambda region: region.stop - region.start, default=None)
-
-
 def _is_for_exceptions(handler: Sequence[Step]) -> bool:
     """Whether a handler is for one class of Python's own exceptions: it does not look at the end of a generator."""
     begins = [step.operation for step in handler[:3]] == [Operation.EXCEPTION_BEGIN, Operation.LOAD_GLOBAL, Operation.EXCEPTION_MATCH]
@@ -84,7 +79,7 @@ def flow(code: types.CodeType) -> Flow:
             handlers[i].add(region.handler)
             before[region.handler].add(i)
     live: list[frozenset[str]] = [frozenset()] * len(steps)
-    todo = set(range(len(steps)))
+    todo = list(range(len(steps)))  # from the end: what is read later is known by then
     cells = frozenset(code.co_cellvars + code.co_freevars)
     if "__class__" in cells and code.co_argcount:
         cells |= {code.co_varnames[0]}  # super() reads it without naming it
@@ -104,9 +99,11 @@ def flow(code: types.CodeType) -> Flow:
             after |= {step.arg}
         if after != live[i]:
             live[i] = after
-            todo |= before[i]
+            todo += before[i]
     looking = {region for region in decoded(code).guarded if not _only_passes_on(steps[region.handler :])}
-    regions = [_innermost(decoded(code).guarded, i) for i in range(len(steps))]
+    regions: list[Guarded | None] = [None] * len(steps)  # the innermost of every step
+    for region in sorted(decoded(code).guarded, key=lambda region: region.start - region.stop):
+        regions[region.start : region.stop] = [region] * (region.stop - region.start)
     looked_at: dict[int, Guarded] = {}
     for i in range(len(steps)):
         region, passed = regions[i], set[Guarded]()

@@ -21,6 +21,7 @@ from flexor.frontend.cpython.values import (
     TupleValue,
     Value,
     is_int,
+    is_int,
     is_known,
     whole,
 )
@@ -175,9 +176,11 @@ def selected(t: Translator, tensor: Dynamic, index: Value) -> Value:
     axis = 0
     op = t.writer.op
     gathered = False
-    items = _steps(t, tensor, index)
+    items = [_row_of(t, item) for item in _steps(t, tensor, index)]
     rows = [i for i, item in enumerate(items) if evaluate.is_tensor(item)]
     places = [i for i, item in enumerate(items) if evaluate.is_tensor(item) or _is_place(item)]
+    if len(rows) == len(items) == 2 and all(evaluate.is_tensor(i) and i.dtype == "int64" for i in items):  # type: ignore[attr-defined]
+        return _by_pairs(t, tensor, *items)  # type: ignore[arg-type]
     if rows and places[-1] - places[0] + 1 != len(places):
         raise NotWritten("indices on both sides of a slice, which moves their axes to the front")
     for item in items:
@@ -214,6 +217,25 @@ def selected(t: Translator, tensor: Dynamic, index: Value) -> Value:
     if value is tensor:
         return t.lowering.view_of(tensor)  # type: ignore[no-any-return]
     return value  # type: ignore[no-any-return]
+
+
+def _row_of(t: Translator, item: Value) -> Value:
+    """A list of integers as the tensor that it stands for, where torch takes it for one."""
+    if not isinstance(item, ListValue) or t.lowering.framework != "torch" or not item.items or not all(map(is_int, item.items)):
+        return item
+    return t.lowering.made_tensor(item, Known(None), Known(None))  # type: ignore[no-any-return]
+
+
+def _by_pairs(t: Translator, matrix: Dynamic, rows: Dynamic, columns: Dynamic) -> Value:
+    """matrix[rows, columns], of indices that are broadcast against each other."""
+    op = t.writer.op
+    if matrix.rank != 2 or rows.rank != columns.rank or rows.rank < 1:
+        raise NotWritten("pairs of indices into other than a matrix, or of several ranks")
+    columns = op("add", op("mul", rows, Known(0)), columns)
+    lines = op("take", matrix, rows, axis=0, wrap=True)
+    lines = op("expand", lines, shape=[*t.lowering.shape_of(columns), t.lowering.shape_of(lines)[-1]])
+    found = op("gather", lines, op("unsqueeze", columns, axis=-1), axis=-1, wrap=True)
+    return op("squeeze", found, axes=[-1])
 
 
 def _is_mask(value: Value) -> TypeGuard[Dynamic]:

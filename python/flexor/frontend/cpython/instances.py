@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import types
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,12 @@ _OF_LIBRARIES = ("torch", "numpy", "contextlib", "enum", "collections", "threadi
 
 
 # --------------------------------------------------------------------------------------------------------- construction
+
+
+@functools.cache
+def is_output(cls: type) -> bool:
+    """Dataclasses that are mappings of their fields, as libraries of models return them: their __post_init__ fills the mapping."""
+    return issubclass(cls, dict) and dataclasses.is_dataclass(cls) and hasattr(cls, "__post_init__") and hasattr(cls, "to_tuple")
 
 
 def can_make(t: Translator, cls: type) -> bool:

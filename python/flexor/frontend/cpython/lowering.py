@@ -8,6 +8,7 @@ import inspect
 import math
 import operator
 import sys
+import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -34,7 +35,7 @@ class Lowering(Composites, Layers, Matrices, Masked, Orders, Placement, Ranges):
 
     def __init__(self, writer: Writer, guards: Guards, framework: str, assume: Callable[[Value, str], None]) -> None:
         self.writer, self.guards, self.framework, self.assume = writer, guards, framework, assume
-        self.writes = 0  # written so far
+        self.writes = 0  # written so far, to memory that others may see
 
     @property
     def has_writes(self) -> bool:
@@ -349,7 +350,7 @@ class Lowering(Composites, Layers, Matrices, Masked, Orders, Placement, Ranges):
         while values and is_none(values[-1]):
             values.pop()
         self.writer.ops(op, [self.tensor(target), *values], attributes)
-        self.writes += 1
+        self.writes += not target.is_fresh  # what nobody else sees is no effect
         return target
 
     def dropout(self, x: Any, p: Any, training: Any) -> Any:
@@ -589,19 +590,43 @@ def _operand(value: Any) -> Any:
 
 
 class Row:
-    """One signature: bind arguments, then evaluate."""
+    """One signature: bind arguments, then evaluate. A row is read when its function is called for the first time."""
 
-    def __init__(self, parameters: str, expression: str, overloads: Sequence[dict[str, str]] = ()) -> None:
-        self.overloads = overloads  # of torch's own signature: kinds ("Tensor", "number") by parameter
-        words = [word.strip() for word in _split(parameters)]
-        fixed = {word[1:].split("=")[0]: ast.literal_eval(word.split("=", 1)[1]) for word in words if word.startswith("!")}
-        self.fixed = fixed
-        tree = ast.parse(f"lambda {', '.join(word.lstrip('!') for word in words)}: 0", mode="eval")
-        self.signature = inspect.signature(eval(compile(tree, "<row>", "eval")))
-        kinds = {name: p.kind for name, p in self.signature.parameters.items()}
-        self.rest = next((name for name, kind in kinds.items() if kind == inspect.Parameter.VAR_POSITIONAL), "")
-        self.before_rest = list(kinds).index(self.rest) if self.rest else 0
-        self.expression = compile(_Qualify().visit(ast.parse(expression, mode="eval")), "<row>", "eval")
+    def __init__(self, parameters: str, expression: str, torch_name: str | None = None) -> None:
+        self._parameters, self._expression, self._torch_name = parameters, expression, torch_name
+
+    @functools.cached_property
+    def fixed(self) -> dict[str, Any]:
+        """Parameters that have to have a value."""
+        words = [word.strip() for word in _split(self._parameters)]
+        return {word[1:].split("=")[0]: ast.literal_eval(word.split("=", 1)[1]) for word in words if word.startswith("!")}
+
+    @functools.cached_property
+    def signature(self) -> inspect.Signature:
+        """The parameters."""
+        words = ", ".join(word.strip().lstrip("!") for word in _split(self._parameters))
+        return inspect.signature(eval(compile(f"lambda {words}: 0", "<row>", "eval")))
+
+    @functools.cached_property
+    def overloads(self) -> Sequence[dict[str, str]]:
+        """Of torch's own signature: kinds ("Tensor", "number") by parameter."""
+        return _overloads(self._torch_name, tuple(self.signature.parameters)) if self._torch_name is not None else ()
+
+    @functools.cached_property
+    def rest(self) -> str:
+        """The parameter that takes any number of arguments, or an empty text."""
+        kinds = self.signature.parameters.items()
+        return next((name for name, parameter in kinds if parameter.kind == inspect.Parameter.VAR_POSITIONAL), "")
+
+    @functools.cached_property
+    def before_rest(self) -> int:
+        """The number of parameters before that."""
+        return list(self.signature.parameters).index(self.rest) if self.rest else 0
+
+    @functools.cached_property
+    def expression(self) -> types.CodeType:
+        """What the call computes."""
+        return compile(_Qualify().visit(ast.parse(self._expression, mode="eval")), "<row>", "eval")
 
     def __call__(self, lowering: Lowering, arguments: Sequence[Value], keywords: dict[str, Value]) -> Any:
         """The value of the call. Raises NotWritten where the row does not cover it."""
@@ -685,12 +710,6 @@ def _overloads(name: str, parameters: tuple[str, ...]) -> tuple[dict[str, str], 
     return tuple(out)
 
 
-def _with_overloads(name: str, parameters: str, expression: str) -> Row:
-    row = Row(parameters, expression)
-    row.overloads = _overloads(name, tuple(row.signature.parameters))
-    return row
-
-
 @functools.cache
 def rows(framework: str) -> dict[str, Row]:
     """Rows by qualified name ("torch.softmax", "Tensor.view", "np.sum")."""
@@ -707,13 +726,13 @@ def rows(framework: str) -> dict[str, Row]:
             for place in (short, "Tensor") if short == "torch" else (short,) if short else ():
                 made = f"written({given[:len(operands[0])]}, '{name}'{given[len(operands[0]):]})" if name.endswith("_") else f"{name}({given})"
                 qualified = f"{place}.{last}"
-                out[qualified] = _with_overloads(qualified, given, made) if framework == "torch" else Row(given, made)
+                out[qualified] = Row(given, made, qualified if framework == "torch" else None)
     table = signatures.TORCH if framework == "torch" else signatures.NUMPY
     for line in table.strip().splitlines():
         names, _, rest = line.partition(": ")
         parameters, _, expression = rest.partition(" -> ")
         for name in names.split():
-            out[name] = _with_overloads(name, parameters, expression) if framework == "torch" else Row(parameters, expression)
+            out[name] = Row(parameters, expression, name if framework == "torch" else None)
     return out
 
 

@@ -53,6 +53,7 @@ UNTOUCHED = "from its beginning "  # follows where no effect can lie before it
 MOST_FRAMES = 900  # fewer than Python allows
 MOST_OPEN_FRAMES = 100  # where a branch of the run decides whether there are more
 MOST_STEPS = 400_000
+LARGE = 4_000  # steps of a function that is not written twice for a flag
 MOST_VERSIONS = 200
 _CONDITIONS = {Operation.BRANCH_TRUE, Operation.BRANCH_FALSE}
 
@@ -143,6 +144,7 @@ class Translator:
         self._is_strict = False  # no effect may stand anywhere
         self.clobbers = False  # calls of the run may change objects of Python's that are read later
         self.has_rolled = False
+        self.flags: list[Dynamic] = []  # arguments that have decided branches
         self.learns = False  # the kinds of some results are still to be seen
         self.arguments: dict[str | None, str] = {}  # names by which values of arguments may become known
         self.classes: dict[str, type] = {}  # of inputs that are no plain tensors
@@ -214,6 +216,8 @@ class Translator:
             entering = False
             step = frame.steps[frame.pc]
             self._steps += 1
+            if self._steps == LARGE:
+                self._fix(self.flags)
             if self._steps > MOST_STEPS:
                 raise NotTranslated(f"more than {MOST_STEPS} steps: a loop that is known at translation runs too often", step.line)
             self.writer.builder.set_location(frame.code.co_filename, step.line)
@@ -284,7 +288,7 @@ class Translator:
         description = Description()
         keys = {place: description.of(value) for place, value in places.items()}
         key = (chain, state.is_clobbered, state.has_acted, tuple(state.pending), tuple(keys.items()))
-        sizes = None if chain in self.knowledge.blurred else [_sizes_key(self.writer.known_sizes(slot)) for slot in description.slots]
+        sizes = None if chain in self.knowledge.blurred else [(_sizes_key(self.writer.known_sizes(slot)), slot.is_fresh) for slot in description.slots]
         label, before = self._blocks.get(key, (None, sizes))
         if before != sizes:
             self.knowledge.blurred.add(chain)
@@ -377,6 +381,7 @@ class Translator:
         pushes others."""
         state = self.state
         state.forks += 1
+        self._note_flag(condition)
         state.top.pc = otherwise
         negative = state.copy(_decided(condition, False))
         if leave:
@@ -396,6 +401,13 @@ class Translator:
         self._todo.append(Block(labels[1], negative, union, False, True))
         self._todo.append(Block(labels[0], positive, union, False, True, first))
         raise Ended
+
+    def _note_flag(self, condition: Value) -> None:
+        """A flag among the arguments decides a branch: in a large function, of which it may leave out half, it is known."""
+        if isinstance(condition, Dynamic) and condition.kind == "bool" and condition.anywhere in self.arguments:
+            self.flags.append(condition)
+            if self._steps > LARGE:
+                self._fix(self.flags)
 
     def _for_iter(self, target: int) -> None:
         frame = self.state.top

@@ -14,6 +14,9 @@ from flexor.frontend.cpython.values import SCALARS, Dynamic, Known, ListValue, T
 _EXAMPLES = {"int": 0, "float": 0.0, "bool": False, "object": 0}
 
 
+_MAKE_MEMORY = frozenset(("map", "reduce", "concat", "index", "contraction", "attention"))  # families of ops whose results are new
+
+
 class NotWritten(Exception):
     """An op that the Builder refuses, or an operand that no op takes: the call is left to the framework."""
 
@@ -187,9 +190,13 @@ class Writer:
                 raise NotKnown(*of_run, began=True) from None
             raise
         made = [self.wrap(native) for native in results]
-        if registry()[name]["family"] == "view":
-            for result in made:
+        family = registry()[name]["family"]
+        for result in made:
+            if family == "view":
                 result.weight = weight
+                result.is_fresh = isinstance(operands[0], Dynamic) and operands[0].is_fresh
+            else:
+                result.is_fresh = family in _MAKE_MEMORY and not registry()[name]["writes_first"]
         return made
 
     def op(self, name: str, *operands: Value, **attributes: Any) -> Dynamic:
@@ -325,7 +332,7 @@ class Writer:
             native = self.function.take(self.variable(number), like)
             made = Dynamic(value.kind, native, None, value.dtype, value.rank)
             if keeps_sizes and value.kind == "tensor":
-                made.sizes = self.known_sizes(value)
+                made.sizes, made.is_fresh = self.known_sizes(value), value.is_fresh
             made.weight = value.weight
             taken.append(made)
         return taken
