@@ -61,7 +61,7 @@ class JitStats:
     fallbacks: dict[str, int] = dataclasses.field(default_factory=dict)  # reason -> calls that Python ran
     foreign_calls: list[tuple[str, int, str]] = dataclasses.field(default_factory=list)  # (file, line, what) per translation
     typed_calls: list[tuple[str, int, str]] = dataclasses.field(default_factory=list)  # the same of ops of users
-    reasons: list[str] = dataclasses.field(default_factory=list)  # why each translation was made
+    reasons: list[str] = dataclasses.field(default_factory=list)  # why the newest translations were made
 
 
 class _Depth(threading.local):
@@ -305,7 +305,7 @@ class Jit(JitBase, Generic[P, R]):
                     refused = made
                 else:
                     self._newest = described
-                    self._stats.reasons.append(reason)
+                    self._stats.reasons = [*self._stats.reasons, reason][-MOST_TRANSLATIONS:]
                     if self._fixed is not shape.fixed:  # an argument has become fixed: its value is in the key
                         shape = Shape.of(self._fixed, bound)
                         key = tuple(shape.key)
