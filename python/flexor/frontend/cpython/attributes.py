@@ -301,9 +301,9 @@ def load(t: Translator, value: Value, name: str) -> Value | None:
             return _of_output(t, value, name)
         return MethodValue(value, name)
     if name == "__class__":
-        cls = builtin.class_of(t, value)
-        if cls is not None:
-            return Known(cls)
+        own = builtin.class_of(t, value)
+        if own is not None:
+            return Known(own)
     if isinstance(value, PartialValue) and name in ("func", "args", "keywords"):
         return {"func": value.function, "args": TupleValue(value.arguments), "keywords": DictValue(dict(value.keywords))}[name]
     if isinstance(value, FunctionValue) and name in value.attributes:

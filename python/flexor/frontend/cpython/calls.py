@@ -449,8 +449,8 @@ def _construct(t: Translator, cls: type, arguments: Arguments, keywords: Keyword
             return evaluate.fold(t, cls.__name__, cls, arguments)  # the member of a value
     if hasattr(cls, "_fields") and issubclass(cls, tuple):
         return _named_tuple(t, cls, arguments, keywords)
-    is_dataclass = dataclasses.is_dataclass(cls) and not instances.is_output(cls) and isinstance(cls.__init__, types.FunctionType)
-    if is_dataclass and cls not in t.knowledge.by_python:
+    is_made_here = cls not in t.knowledge.by_python
+    if is_made_here and dataclasses.is_dataclass(cls) and not instances.is_output(cls) and isinstance(cls.__init__, types.FunctionType):
         instance = InstanceValue(cls, {})
         if "object.__setattr__" in _text(cls.__init__) or getattr(cls, "__dataclass_params__").frozen:
             return _frozen_dataclass(t, cls, arguments, keywords)

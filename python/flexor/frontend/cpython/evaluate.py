@@ -157,7 +157,7 @@ def binary(t: Translator, op: str, a: Value, b: Value, in_place: bool = False) -
     if op == "+" and (in_place or not isinstance(a, RunList)):
         joined = _joined(t, a, b, in_place)
         if joined is not NotImplemented:
-            return joined
+            return joined  # type: ignore[no-any-return]
     if op == "*":
         for sequence, count in ((a, b), (b, a)):
             if isinstance(sequence, (TupleValue, ListValue)) and isinstance(count, Known) and isinstance(count.object, int):
@@ -171,7 +171,7 @@ def binary(t: Translator, op: str, a: Value, b: Value, in_place: bool = False) -
     return _foreign_operator(t, op, python, a, b, in_place)
 
 
-_BUILTIN = {int: int.__int__, float: float.__float__, str: str.__str__}
+_BUILTIN: dict[type, Callable[[Any], Any]] = {int: int.__int__, float: float.__float__, str: str.__str__}
 
 
 def _as_builtin(value: Value, name: str) -> Value:
@@ -183,7 +183,7 @@ def _as_builtin(value: Value, name: str) -> Value:
         if isinstance(value.object, base):
             methods = (f"__{name}__", f"__r{name}__", f"__i{name}__")
             if all(attributes._raw(cls, method) is attributes._raw(base, method) for method in methods):
-                return Known(plain(value.object))  # type: ignore[operator]
+                return Known(plain(value.object))
     return value
 
 

@@ -394,7 +394,7 @@ def extended(items: list[Any], iterable: Iterable[Any]) -> list[Any]:
 
 def rounded_to(number: int, digits: int) -> int:
     """round(number, digits) of an integer, digits below zero: to the nearest, ties to even."""
-    power = 10**-digits
+    power: int = 10**-digits
     below = number // power
     rest = 2 * (number - below * power)
     if rest > power or (rest == power and below % 2 == 1):

@@ -246,7 +246,7 @@ def _fits(t: Translator, tensor: Dynamic, mask: Value) -> None:
     """A mask has the first sizes of what it is used on; where not, Python raises what it raises."""
     assert isinstance(mask, Dynamic)
     for axis in range(mask.rank):
-        t.assume(evaluate.compare(t, "==", t.writer.size(tensor, axis), t.writer.size(mask, axis)), "a mask of the sizes of its tensor")
+        t.assume(evaluate.tested(t, "==", t.writer.size(tensor, axis), t.writer.size(mask, axis)), "a mask of the sizes of its tensor")
 
 
 def _fill_where(t: Translator, tensor: Dynamic, mask: Dynamic, value: Value) -> Value:

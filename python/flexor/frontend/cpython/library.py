@@ -44,7 +44,8 @@ def _binary(text: str) -> Handler:
     def apply(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
         if len(arguments) != 2 or keywords:
             return NotImplemented
-        return evaluate.binary(t, text.rstrip("=") or text, *arguments, in_place=text.endswith("="))
+        a, b = arguments
+        return evaluate.binary(t, text.rstrip("="), a, b, in_place=text.endswith("="))
 
     return apply
 
@@ -84,9 +85,8 @@ def getter(t: Translator, function: Any, arguments: Arguments) -> Value | None:
         return _one_or_all([indexing.get(t, arguments[0], Known(part)) for part in parts], t)
     if made is operator.attrgetter:
         return _one_or_all([_attribute(t, arguments[0], path) for path in parts], t)
-    keywords: dict[str, Any] = {}
-    if isinstance(made, functools.partial):
-        keywords, made, parts = made.keywords, made.func, (*made.args, *parts)
+    keywords: dict[str, Any] = getattr(made, "keywords", {})  # of a partial, which methodcaller is made anew by where it has some
+    parts = (*getattr(made, "args", ()), *parts)
     name, *given = parts
     method = attributes.load(t, arguments[0], name)
     if method is None:
