@@ -452,6 +452,12 @@ class FunctionBuilder(FunctionOps):
         kind = _kinds.text("get", "promise", promise)
         return self._var(self._native.get(self._value("get", "values", values), self._operand("get", "index", index), kind))
 
+    def promise(self, value: Var, type: str) -> None:
+        """States the type, in text form, of a value that nothing is known of: the result of an op on a list whose length only
+        the run knows. A value whose type is known keeps it."""
+        self._builder._locate()
+        self._native.promise(self._value("promise", "value", value), _kinds.text("promise", "type", type))
+
     def set(self, values: Var, index: Operand, element: Operand) -> Var:
         """The list with an element replaced."""
         self._builder._locate()

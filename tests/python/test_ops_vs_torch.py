@@ -585,7 +585,8 @@ ELSEWHERE = {
     *("frexp", "logcumsumexp"),  # test_torch_calls.py
     *("cast", "gather", "take", "index_select", "embedding", "embedding_bag", "embedding_bag_offsets"),
     *("full", "zeros", "ones", "arange", "eye", "assign", "fill_"),
-    *("cumsum", "cumprod", "sort", "argsort", "topk", "nonzero", "mask_select"),  # test_selection.py
+    *("cumsum", "cumprod", "cummax", "cummin", "sort", "argsort", "topk", "nonzero", "mask_select"),  # test_selection.py
+    *("scatter", "index_put", "searchsorted", "bincount", "unique", "repeat_index", "segment_reduce", "nms"),  # test_placement.py
 }
 
 

@@ -55,6 +55,7 @@ def _flush(t: Translator) -> None:
     pending, t.state.pending = t.state.pending, {}
     for place in pending:
         what, put = t.puts[place]
+        assert callable(put)  # writes to objects of the arguments leave with the result alone
         t.foreign(what, put, [t.state.written[place]], result="none", is_pure=False)
 
 

@@ -74,10 +74,10 @@ def flow(code: types.CodeType) -> Flow:
     heads = frozenset(s.arg for i, s in enumerate(steps) if s.operation in JUMPS and s.arg <= i)
     joins = frozenset(i for i, b in enumerate(before) if len(b) > 1)
     handlers: list[set[int]] = [set() for _ in steps]  # where a step goes that raises
-    for region in decoded(code).guarded:
-        for i in range(region.start, region.stop):
-            handlers[i].add(region.handler)
-            before[region.handler].add(i)
+    for guarded in decoded(code).guarded:
+        for i in range(guarded.start, guarded.stop):
+            handlers[i].add(guarded.handler)
+            before[guarded.handler].add(i)
     live: list[frozenset[str]] = [frozenset()] * len(steps)
     todo = list(range(len(steps)))  # from the end: what is read later is known by then
     cells = frozenset(code.co_cellvars + code.co_freevars)
@@ -102,15 +102,16 @@ def flow(code: types.CodeType) -> Flow:
             todo += before[i]
     looking = {region for region in decoded(code).guarded if not _only_passes_on(steps[region.handler :])}
     regions: list[Guarded | None] = [None] * len(steps)  # the innermost of every step
-    for region in sorted(decoded(code).guarded, key=lambda region: region.start - region.stop):
-        regions[region.start : region.stop] = [region] * (region.stop - region.start)
+    for guarded in sorted(decoded(code).guarded, key=lambda region: region.start - region.stop):
+        regions[guarded.start : guarded.stop] = [guarded] * (guarded.stop - guarded.start)
     looked_at: dict[int, Guarded] = {}
     for i in range(len(steps)):
-        region, passed = regions[i], set[Guarded]()
+        region: Guarded | None = regions[i]
+        passed = set[Guarded]()
         while region is not None and region not in looking and region not in passed:
             passed.add(region)  # it raises the exception again, where another region may stand around it
             region = regions[_passes_on_at(steps, region.handler)]
-        if region in looking:
+        if region is not None and region in looking:
             looked_at[i] = region
     caught = frozenset(looked_at)
     in_handlers = {i for i, s in enumerate(steps) if s.operation in IN_HANDLERS}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import types
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from flexor.frontend.cpython import attributes, builtin, calls, evaluate, helpers
@@ -21,7 +22,11 @@ _OF_LIBRARIES = ("torch", "numpy", "contextlib", "enum", "collections", "threadi
 # --------------------------------------------------------------------------------------------------------- construction
 
 
-@functools.cache
+def _by_class(function: Callable[[type], bool]) -> Callable[[type], bool]:
+    return functools.cache(function)
+
+
+@_by_class
 def is_output(cls: type) -> bool:
     """Dataclasses that are mappings of their fields, as libraries of models return them: their __post_init__ fills the mapping."""
     return issubclass(cls, dict) and dataclasses.is_dataclass(cls) and hasattr(cls, "__post_init__") and hasattr(cls, "to_tuple")
@@ -34,7 +39,7 @@ def can_make(t: Translator, cls: type) -> bool:
     return is_followed and cls not in t.knowledge.by_python and is_plain_class(cls) and not getattr(cls, "__abstractmethods__", None)
 
 
-@functools.cache
+@_by_class
 def is_plain_class(cls: type) -> bool:
     """Whether instances are nothing but their attributes: a class of Python's, over no builtin one, that leaves to `object` how
     attributes are kept."""

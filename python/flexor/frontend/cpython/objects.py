@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from flexor.frontend.cpython import attributes, evaluate, instances
 from flexor.frontend.cpython.decode import Restart
-from flexor.frontend.cpython.guards import MISSING
+from flexor.frontend.cpython.guards import MISSING, Place
 from flexor.frontend.cpython.values import ArgumentItems, ArgumentMapping, ArgumentObject, Dynamic, Known, TupleValue, Value, changes_of
 from flexor.frontend.cpython.writer import dtype_name
 
@@ -47,18 +47,11 @@ class Opened(threading.local):
 opened = Opened()
 
 
-class LeafPlace:
-    """Where an input is read that an object of the arguments holds: see `guards.Place`."""
-
-    __slots__ = ("number",)
-    kind = "argument"
-    holder = key = None
-
-    def __init__(self, number: int) -> None:
-        self.number = number
+class LeafPlace(Place):
+    """Where an input is read that an object of the arguments holds: `key` is its number among these."""
 
     def __call__(self) -> Any:
-        return opened.leaves[self.number]
+        return opened.leaves[self.key]
 
 
 class Put:
@@ -183,7 +176,7 @@ class Objects:
             self._steps.append(("same leaf", *step, known))
             return self._leaves[known]
         number = len(self._leaves)
-        made = self._t.live(("argument", number), text, LeafPlace(number), obj)
+        made = self._t.live(("argument", number), text, LeafPlace("argument", None, number), obj)
         if not is_number:
             self._number_of[id(obj)] = number
             self._used.add(entry.root)
