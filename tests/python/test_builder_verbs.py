@@ -326,6 +326,7 @@ WRONG = {
     "list": [("elements", lambda b, f, x: f.list(THING))],
     "append": [("values", lambda b, f, x: f.append(3, x)), ("element", lambda b, f, x: f.append(f.list(x), THING))],
     "get": [("values", lambda b, f, x: f.get(3, 0)), ("index", lambda b, f, x: f.get(f.list(x), THING)), ("promise", lambda b, f, x: f.get(f.list(x), 0, promise=3))],
+    "promise": [("value", lambda b, f, x: f.promise(3, "f32[?]")), ("type", lambda b, f, x: f.promise(x, 3))],
     "set": [
         ("values", lambda b, f, x: f.set(3, 0, x)),
         ("index", lambda b, f, x: f.set(f.list(x), THING, x)),
