@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/placement.h"
 #include "runtime/stop_check.h"
 #include "support/environment.h"
 
@@ -22,7 +23,8 @@ namespace {
 
 using support::kMaxThreads;
 
-constexpr int kSpins = 4000;  // 20 to 60 microseconds
+constexpr std::size_t kPlacedWorkers = 4;  // with more of them, placing each costs more than it gains
+constexpr int kSpins = 4000;               // 20 to 60 microseconds
 
 void pause() {
 #if defined(__x86_64__)
@@ -118,6 +120,11 @@ public:
                 job->back.store(0, std::memory_order_relaxed);
                 open_.push_back(job);
                 epoch_.fetch_add(1, std::memory_order_release);
+                if (places_.size() <= kPlacedWorkers) {
+                    for (const auto& place : places_) {
+                        if (place->asleep) place->keep_off_this_processor();
+                    }
+                }
             }
         }
         SlotScope scope(0);
@@ -179,6 +186,7 @@ private:
         body_slot = slot;
         std::uint64_t seen = 0;
         std::unique_lock lock(mutex_);
+        WorkerPlace& place = *places_.emplace_back(std::make_unique<WorkerPlace>(pthread_self()));
         for (;;) {
             if (Job* job = find(slot)) {
                 ++job->users;
@@ -197,7 +205,10 @@ private:
             lock.lock();
             if (epoch_.load(std::memory_order_acquire) != seen) continue;
             sleepers_.fetch_add(1, std::memory_order_seq_cst);
+            place.asleep = true;
             wake_.wait(lock, [&] { return epoch_.load(std::memory_order_acquire) != seen; });
+            place.asleep = false;
+            place.settle();
             sleepers_.fetch_sub(1, std::memory_order_seq_cst);
         }
     }
@@ -207,6 +218,7 @@ private:
     std::vector<std::unique_ptr<Job>> jobs_;
     std::vector<Job*> free_;
     std::vector<Job*> open_;
+    std::vector<std::unique_ptr<WorkerPlace>> places_;  // of the workers that have begun
     int workers_ = 0;
     std::atomic<std::uint64_t> epoch_{0};
     std::atomic<int> sleepers_{0};

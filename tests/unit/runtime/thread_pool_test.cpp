@@ -1,10 +1,12 @@
 #include "runtime/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <thread>
 #include <vector>
@@ -112,6 +114,20 @@ TEST_F(ThreadPool, AForkedChildHasAPoolOfItsOwn) {
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+TEST_F(ThreadPool, AWorkerThatWasWokenMayRunWhereItMightBefore) {
+    cpu_set_t allowed;
+    ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    std::atomic<int> others{0};
+    for (int turn = 0; turn < 20; ++turn) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));  // long enough for the workers to sleep
+        parallel_for(64, 1, [&](std::int64_t, std::int64_t) {
+            cpu_set_t mine;
+            others += sched_getaffinity(0, sizeof mine, &mine) != 0 || CPU_EQUAL(&mine, &allowed) == 0;
+        });
+    }
+    EXPECT_EQ(others.load(), 0);
 }
 
 TEST_F(ThreadPool, TheDefaultFollowsTheEnvironment) {
