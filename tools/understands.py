@@ -8,7 +8,6 @@ import ast
 import collections
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from flexor.frontend.cpython import builtin, flow, foreign, helpers, operations, steps, translate, versions

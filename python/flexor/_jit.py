@@ -16,7 +16,7 @@ import os
 import sys
 import threading
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -414,11 +414,11 @@ class Jit(JitBase, Generic[P, R]):
             translator.guards.attribute(function, "__code__", self._code)
             frame = Frame(self._code, function.__globals__, 0)
             frame.locals = dict(values)
-            if self._code.co_flags & inspect.CO_VARKEYWORDS:  # a dict that is new for every call
-                rest = self._code.co_argcount + self._code.co_kwonlyargcount + bool(self._code.co_flags & inspect.CO_VARARGS)
-                given = values[self._code.co_varnames[rest]]
+            _, gathered = _variadic_names(self._code)
+            if gathered is not None:  # a dict that is new for every call
+                given = values[gathered]
                 assert isinstance(given, DictValue)
-                frame.locals[self._code.co_varnames[rest]] = DictValue(given.items)
+                frame.locals[gathered] = DictValue(given.items)
             cells = function.__closure__ or ()
             frame.locals.update(zip(self._code.co_freevars, (Known(cell) for cell in cells)))
         if translator.lowering.framework == "torch" and not any(v.kind == "tensor" for v in translator.writer.inputs):

@@ -161,8 +161,9 @@ public:
 
     // A live value of the safe point; `grows`: it may be a list of the run.
     bool live_value(const Value& value, bool grows) {
-        const std::optional<LiveSignature> list = grows ? run_list(value) : std::nullopt;
-        if (!list && grows && passes_through(value)) {
+        if (!grows || !value.is_list()) return this->value(value);
+        const std::optional<LiveSignature> list = run_list(value);
+        if (!list && passes_through(value)) {
             key_.signature.push(static_cast<std::uint64_t>(LiveKind::kDynamic));
             return true;
         }

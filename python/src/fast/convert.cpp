@@ -14,7 +14,6 @@ namespace {
 
 struct Names {
     PyObject* dlpack = nullptr;
-    PyObject* dlpack_device = nullptr;
     PyObject* dlpack_version = nullptr;  // {"max_version": (1, 0)}
     PyObject* bfloat16 = nullptr;        // ml_dtypes.bfloat16 dtype, if an array of it was met
 } names;
@@ -482,7 +481,6 @@ PyObject* object_from_tensor(const Tensor& tensor, Framework framework) {
 
 bool initialise_convert() {
     names.dlpack = PyUnicode_InternFromString("__dlpack__");
-    names.dlpack_device = PyUnicode_InternFromString("__dlpack_device__");
     names.dlpack_version = Py_BuildValue("{s:(ii)}", "max_version", DLPACK_MAJOR_VERSION, 0);
     return _import_array() >= 0;
 }

@@ -47,8 +47,6 @@ struct Names {
     PyObject* recover = nullptr;
 } names;
 
-PyTypeObject* jit_type = nullptr;
-
 bool has_form(const Entry& entry, Py_ssize_t positional, PyObject* keywords) {
     if (entry.positional != positional) return false;
     const Py_ssize_t named = keywords != nullptr ? PyTuple_GET_SIZE(keywords) : 0;
@@ -298,10 +296,8 @@ PyType_Spec jit_spec = {"flexor._flexor_fast.JitBase", sizeof(Jit), 0,
 bool initialise_jit(PyObject* module) {
     names.call = PyUnicode_InternFromString("_call");
     names.recover = PyUnicode_InternFromString("_recover");
-    jit_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&jit_spec));
-    if (jit_type == nullptr) return false;
-    Py_INCREF(jit_type);
-    return PyModule_AddObject(module, "JitBase", reinterpret_cast<PyObject*>(jit_type)) == 0;
+    PyObject* type = PyType_FromSpec(&jit_spec);
+    return type != nullptr && PyModule_AddObject(module, "JitBase", type) == 0;
 }
 
 }  // namespace flexor::python

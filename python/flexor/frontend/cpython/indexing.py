@@ -21,7 +21,6 @@ from flexor.frontend.cpython.values import (
     TupleValue,
     Value,
     is_int,
-    is_int,
     is_known,
     whole,
 )

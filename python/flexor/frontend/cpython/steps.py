@@ -21,7 +21,6 @@ from flexor.frontend.cpython.values import (
     MethodValue,
     Null,
     RunList,
-    SetValue,
     SliceValue,
     TupleValue,
     Value,

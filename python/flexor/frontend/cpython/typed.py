@@ -199,6 +199,3 @@ def _faked(t: Translator, overload: Any, arguments: Arguments, keywords: Keyword
     if not results or not all(isinstance(one, torch.Tensor) and dtype_name(one.dtype) is not None for one in results):
         return None
     return [Promise(dtype_name(one.dtype) or "", one.ndim) for one in results]
-
-
-__all__ = ["TensorType", "of_overload", "of_rule", "op", "overload_of"]
