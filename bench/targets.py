@@ -36,6 +36,7 @@ TARGETS = (
     Target("new_length", "chain: worst stall", "flexor", "at most", 2e-3),
     Target("overhead", "python", "flexor", "at most", 2e-6),
     Target("overhead", "python", "flexor-torch", "at most", 2e-6),
+    Target("overhead", "jitted function, 3 tensors", "flexor-jit", "at most", 2.5e-6),
     Target("overhead", "c++", "flexor-cpp", "at most", 0.4e-6),
     Target("overhead", "exact rung", "flexor", "at most", 100e-9),
     Target("overhead", "symbolic rung", "flexor", "at most", 500e-9),

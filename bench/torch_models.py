@@ -59,6 +59,10 @@ def add_relu_sum(a, b):
     return (a + b).relu().sum(-1)
 
 
+def add_relu_sum_three(a, b, c):
+    return (a + b + c).relu().sum(-1)
+
+
 def relu_sum(x):
     return (x + 1.0).relu().sum()
 

@@ -16,9 +16,9 @@ class Engine:
         self.calls = {}
 
     def build(self, program):
-        self.calls[program] = flexor.jit(
-            torch_models.minilm() if program == "minilm" else loops.PROGRAMS[program], weights=self.weights, fallback="raise"
-        )
+        makers = {"tiny3": lambda: torch_models.add_relu_sum_three, "minilm": torch_models.minilm}
+        call = makers[program]() if program in makers else loops.PROGRAMS[program]
+        self.calls[program] = flexor.jit(call, weights=self.weights, fallback="raise")
 
     def bind(self, program, arrays):
         return self.calls[program], tuple(torch.from_numpy(a) for a in arrays)

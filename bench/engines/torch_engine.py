@@ -19,6 +19,7 @@ class Engine:
     def build(self, program):
         makers = {
             "tiny": lambda: torch_models.add_relu_sum,
+            "tiny3": lambda: torch_models.add_relu_sum_three,
             "add_relu_sum": lambda: torch_models.add_relu_sum,
             "relu_sum": lambda: torch_models.relu_sum,
             "chain": torch_models.chain,

@@ -17,6 +17,7 @@ ENGINES = (
     "onnxruntime-iobinding",
     "numpy",
 )
+JITTED = ("flexor-jit", "torch-eager", "torch-compile-dynamic")
 SHAPE = {"P": 4, "Q": 8}
 
 
@@ -27,6 +28,9 @@ def run(context):
         samples = context.interleaved(pool, "call overhead", "time", program="tiny", shape=SHAPE, warm=50, inner=inner)
         rows += [timed("overhead", "python", e, "4x8", s) for e, s in samples.items()]
         rows += _rungs(context, pool)
+    with context.built(JITTED, "tiny3") as pool:
+        samples = context.interleaved(pool, "jitted call", "time", program="tiny3", shape=SHAPE, warm=50, inner=inner)
+        rows += [timed("overhead", "jitted function, 3 tensors", e, "4x8", s) for e, s in samples.items()]
     if context.engines is None or "flexor-cpp" in context.engines:
         context.step("call overhead: C++")
         rows += _cpp(context)
