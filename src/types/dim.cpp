@@ -421,10 +421,23 @@ Dim Dim::min(const Dim& a, const Dim& b) { return DimCanonical::extremum(DimOp::
 Dim Dim::max(const Dim& a, const Dim& b) { return DimCanonical::extremum(DimOp::kMax, a, b); }
 
 Dim Dim::broadcast(const Dim& a, const Dim& b) {
-    if (a.is_constant()) return a.constant() == 1 ? b : a;
-    if (b.is_constant(1) || a == b) return a;
-    if (b.op() == DimOp::kBroadcast && b.operands()[0] == a) return b;
-    return make(DimOp::kBroadcast, {a, b});
+    // The first of a list that is not 1: nested to the right, each size once, nothing behind one that is known.
+    std::vector<Dim> sizes;
+    bool is_settled = false;
+    const auto add = [&](const Dim& size) {
+        if (is_settled || size.is_constant(1) || std::find(sizes.begin(), sizes.end(), size) != sizes.end()) return;
+        sizes.push_back(size);
+        is_settled = size.is_constant();
+    };
+    for (const Dim* side : {&a, &b}) {
+        Dim rest = *side;
+        for (; rest.op() == DimOp::kBroadcast; rest = Dim(rest.operands()[1])) add(rest.operands()[0]);
+        add(rest);
+    }
+    if (sizes.empty()) return 1;
+    Dim out = sizes.back();
+    for (std::size_t i = sizes.size() - 1; i-- > 0;) out = make(DimOp::kBroadcast, {sizes[i], out});
+    return out;
 }
 
 Evaluated Dim::evaluate(std::span<const std::int64_t> symbol_values) const {

@@ -10,7 +10,7 @@
 //      would not be short when multiplied out, is kept as it is and counts as an atom.
 //  D3  floor_div and mod have Python sign semantics, trunc_div C semantics; a zero divisor is reported at evaluation. A
 //      divisor that cancels ((B*S) // B is S) is taken to be nonzero: the rule that divides requires that.
-//  D4  broadcast(a, b) = (a == 1 ? b : a). It says nothing of compatibility; the shape rule requires that.
+//  D4  broadcast(a, b) = (a == 1 ? b : a), whatever the rule requires; nested to the right, it names each size once.
 #include <cstdint>
 #include <functional>
 #include <memory>

@@ -68,6 +68,35 @@ TEST(Dim, D4Broadcast) {
     const std::int64_t values[] = {1, 7, 0};
     EXPECT_EQ(Dim::broadcast(B, S).evaluate(values).value, 7);
     EXPECT_EQ(Dim::broadcast(S, B).evaluate(values).value, 7);
+    const Dim both = Dim::broadcast(B, S);
+    EXPECT_EQ(Dim::broadcast(both, B), both);
+    EXPECT_EQ(Dim::broadcast(both, S), both);
+    EXPECT_EQ(Dim::broadcast(B, both), both);
+    EXPECT_EQ(Dim::broadcast(both, Dim::broadcast(S, B)), both);
+    EXPECT_EQ(Dim::broadcast(both, T), Dim::broadcast(B, Dim::broadcast(S, T)));
+    EXPECT_EQ(Dim::broadcast(Dim::broadcast(B, 4), S), Dim::broadcast(B, 4));
+    EXPECT_EQ(text(Dim::broadcast(both, T)), "broadcast(B, broadcast(S, T))");
+}
+
+TEST(Dim, D4BroadcastIsTheFirstSizeThatIsNotOne) {
+    const Dim sizes[] = {B, S, T, 1, 4, 0};
+    for (std::size_t pick = 0; pick < 1296; ++pick) {
+        const Dim& a = sizes[pick % 6];
+        const Dim& b = sizes[pick / 6 % 6];
+        const Dim& c = sizes[pick / 36 % 6];
+        const Dim& d = sizes[pick / 216];
+        const Dim left = Dim::broadcast(Dim::broadcast(Dim::broadcast(a, b), c), d);
+        const Dim pairs = Dim::broadcast(Dim::broadcast(a, b), Dim::broadcast(c, d));
+        EXPECT_EQ(left, pairs);
+        for (std::int64_t at = 0; at < 27; ++at) {
+            const std::int64_t values[] = {at % 3, at / 3 % 3, at / 9};
+            std::int64_t expected = 1;
+            for (const Dim* size : {&a, &b, &c, &d}) {
+                if (expected == 1) expected = size->evaluate(values).value;
+            }
+            EXPECT_EQ(left.evaluate(values).value, expected);
+        }
+    }
 }
 
 TEST(Dim, MinMaxFold) {

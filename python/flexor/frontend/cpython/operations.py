@@ -16,6 +16,8 @@ from typing import Any
 class Operation(enum.Enum):
     """Each member's value: what it does, in terms of its argument `arg`."""
 
+    __hash__ = object.__hash__  # Enum's is a function of Python's, called for every step
+
     # Stack
     POP = "drops the top"
     COPY = "pushes the arg-th value from the top (1 is the top) again"
