@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 
 import numpy as np
 
-from flexor import _background, _saved, _weights
+from flexor import _background, _collector, _saved, _weights
 from flexor._arguments import Abstract, Shape, Unreadable, is_plain_tuple
 from flexor._flexor_fast import Guards, JitBase
 from flexor._module import Module
@@ -360,7 +360,8 @@ class Jit(JitBase, Generic[P, R]):
     def _translate(self, key: Any, bound: dict[str, Any]) -> Translation:
         knowledge = self._knowledge.setdefault(key, Knowledge(fixed=set(self._fixed)))
         names = _weights.names_of(self._flexor_function)
-        translator = self._translated(knowledge, bound, lambda: _weights.Weights(names) if self.options.weights == "frozen" else None)
+        with _collector.Held():
+            translator = self._translated(knowledge, bound, lambda: _weights.Weights(names) if self.options.weights == "frozen" else None)
         self._stats.translations += 1
         self._stats.foreign_calls, self._stats.typed_calls = translator.foreign_calls, translator.typed_calls
         return Translation(translator, self._session)

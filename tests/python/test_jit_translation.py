@@ -1,5 +1,6 @@
 """What a translation takes: work that grows with the program, and once for what is alike."""
 
+import gc
 import math
 import time
 
@@ -89,3 +90,36 @@ def test_sizes_of_a_mask_in_the_place_of_the_batch():
                 jitted(x, mask)
             continue
         assert torch.allclose(jitted(x, mask), wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_translation_holds_the_collector_and_leaves_it_as_it_was(enabled):
+
+    @flexor.jit
+    def scaled(x):
+        for i in range(200):
+            x = x + i
+        return x
+
+    @flexor.jit
+    def refused(x):
+        return (yield x)
+
+    was = gc.isenabled()
+    gc.enable() if enabled else gc.disable()
+    began = []
+    try:
+        gc.callbacks.append(lambda phase, info: began.append(flexor_is_translating()))
+        assert torch.equal(scaled(torch.ones(2)), torch.full((2,), 19901.0))
+        next(refused(torch.ones(2)))
+        assert gc.isenabled() == enabled
+    finally:
+        gc.callbacks.pop()
+        gc.enable() if was else gc.disable()
+    assert not any(began)
+
+
+def flexor_is_translating():
+    from flexor import _collector
+
+    return _collector._holders > 0

@@ -6,7 +6,6 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from flexor.frontend.cpython.flow import flow
 from flexor.frontend.cpython.operations import Operation
 from flexor.frontend.cpython.values import Known, Value
 
@@ -71,7 +70,7 @@ def _handler(t: Translator) -> tuple[int, Guarded] | None:
 
 
 def _region(frame: Frame) -> Guarded | None:
-    facts = flow(frame.code)
+    facts = frame.flow
     region = facts.regions[frame.at] if frame.at in facts.guarded else None
     return region if region is not None and region.depth is not None and region.depth <= len(frame.stack) else None
 

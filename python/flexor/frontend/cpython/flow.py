@@ -24,7 +24,7 @@ class Flow:
 
     joins: frozenset[int]  # steps that several steps lead to
     heads: frozenset[int]  # steps that a jump backwards leads to
-    live: tuple[frozenset[str], ...]  # locals that may be read from a step on
+    live: tuple[tuple[str, ...], ...]  # locals that may be read from a step on, sorted
     caught: frozenset[int]  # steps whose exceptions a handler of the function's own looks at
     guarded: frozenset[int]  # the same, with the steps of handlers
     closing: frozenset[int]  # steps whose handlers may look at GeneratorExit
@@ -114,11 +114,12 @@ def flow(code: types.CodeType) -> Flow:
         if region is not None and region in looking:
             looked_at[i] = region
     caught = frozenset(looked_at)
+    sorted_once: dict[frozenset[str], tuple[str, ...]] = {}  # most steps have the same ones as their neighbours
     in_handlers = {i for i, s in enumerate(steps) if s.operation in IN_HANDLERS}
     return Flow(
         joins,
         heads,
-        tuple(names | cells for names in live),
+        tuple(sorted_once.get(names) or sorted_once.setdefault(names, tuple(sorted(names | cells))) for names in live),
         caught - in_handlers,
         caught,
         frozenset(i for i, region in looked_at.items() if not _is_for_exceptions(steps[region.handler :])),

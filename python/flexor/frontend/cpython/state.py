@@ -6,7 +6,7 @@ import types
 from typing import Any
 
 from flexor.frontend.cpython.decode import Step
-from flexor.frontend.cpython.flow import decoded, flow
+from flexor.frontend.cpython.flow import Flow, decoded, flow
 from flexor.frontend.cpython.values import DictValue, InstanceValue, ListValue, Value, changes_of, clone
 
 
@@ -14,12 +14,13 @@ class Frame:
     """One call that is being followed."""
 
     __slots__ = (
-        "at", "code", "forks", "globals", "handled", "is_caught", "is_generator", "locals", "on_return", "pc", "place", "stack", "steps",
+        "at", "code", "flow", "forks", "globals", "handled", "is_caught", "is_generator", "locals", "on_return", "pc", "place", "stack", "steps",
     )  # fmt: skip
 
     def __init__(self, code: types.CodeType, globals_: dict[str, Any], forks: int) -> None:
         self.code, self.globals, self.forks = code, globals_, forks
         self.steps: tuple[Step, ...] = decoded(code).steps
+        self.flow: Flow = flow(code)
         self.locals: dict[str, Value] = {}
         self.stack: list[Value] = []
         self.pc = 0
@@ -37,6 +38,18 @@ class Frame:
         values = self.stack[-count:]
         del self.stack[-count:]
         return values
+
+    def copy(self) -> Frame:
+        """A frame that stands where this one does, with no values yet."""
+        new: Frame = object.__new__(Frame)
+        new.code, new.globals, new.forks, new.steps, new.flow = self.code, self.globals, self.forks, self.steps, self.flow
+        new.pc, new.at, new.handled, new.place = self.pc, self.at, list(self.handled), self.place
+        new.is_generator, new.is_caught = self.is_generator, self.is_caught
+        return new
+
+    def live(self) -> tuple[str, ...]:
+        """The variables that may be read from here on."""
+        return self.flow.live[self.pc] if self.pc < len(self.steps) else ()
 
     @property
     def line(self) -> int:
@@ -75,8 +88,7 @@ class State:
         """Everything that may still be read, by place. A caller goes on behind its call, whose arguments are gone."""
         out: dict[Any, Value] = {}
         for depth, frame in enumerate(self.frames):
-            live = flow(frame.code).live[frame.pc] if frame.pc < len(frame.steps) else frozenset()
-            for name in sorted(live):
+            for name in frame.live():
                 if name in frame.locals:
                     out[depth, "local", name] = frame.locals[name]
             for at, value in enumerate(frame.stack):
@@ -114,14 +126,11 @@ class State:
         memo: dict[int, Any] = dict(replaced)
         frames = []
         for frame in self.frames:
-            new = Frame(frame.code, frame.globals, frame.forks)
-            live = flow(frame.code).live[frame.pc] if frame.pc < len(frame.steps) else frozenset()
+            new = frame.copy()
+            live = frame.live()
             new.locals = {name: clone(value, memo) for name, value in frame.locals.items() if name in live}
             new.stack = [clone(value, memo) for value in frame.stack]
-            new.pc, new.at, new.handled = frame.pc, frame.at, list(frame.handled)
-            new.is_generator, new.is_caught = frame.is_generator, frame.is_caught
             new.on_return = clone(frame.on_return, memo)
-            new.place = frame.place
             frames.append(new)
         copy = State(frames, self.forks)
         copy.has_acted, copy.is_clobbered = self.has_acted, self.is_clobbered

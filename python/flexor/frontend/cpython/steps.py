@@ -52,7 +52,7 @@ def push(t: Translator, value: Value | None) -> None:
 
 
 # Steps that read an iterator: the place of that from the top, by the step's argument.
-_READS: dict[Operation, Callable[[Any], int]] = {
+READS: dict[Operation, Callable[[Any], int]] = {
     O.UNPACK: lambda count: 1,
     O.UNPACK_EX: lambda counts: 1,
     O.SET_UPDATE: lambda n: 1,
@@ -67,12 +67,10 @@ def _is_slice(index: Value) -> bool:
 
 
 def reads_ahead(t: Translator, operation: Operation, arg: Any) -> bool:
-    """Where a step reads an iterator whose elements are not known at once: enters a call that does, whose result takes the
+    """Where a step of READS reads an iterator whose elements are not known at once: enters a call that does, whose result takes the
     iterator's place; the step is then followed again."""
-    if operation not in _READS:
-        return False
     stack = t.state.top.stack
-    place = _READS[operation](arg)
+    place = READS[operation](arg)
     value = stack[-place]
     if operation is O.UNPACK and calls.has_unknown_length(t, value):
         return calls.in_place(t, place, Known(helpers.exactly), [value, Known(arg)])

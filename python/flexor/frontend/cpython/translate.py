@@ -24,7 +24,6 @@ import numpy as np
 from flexor.errors import FlexorError
 from flexor.frontend.cpython import attributes, calls, effects, evaluate, exceptions, foreign, results, special, steps
 from flexor.frontend.cpython.decode import NotTranslated, Restart, Step
-from flexor.frontend.cpython.flow import flow
 from flexor.frontend.cpython.guards import Guards, Place
 from flexor.frontend.cpython.lowering import Lowering
 from flexor.frontend.cpython.objects import Objects, Put
@@ -157,6 +156,8 @@ class Translator:
         self._versions: dict[Any, int] = {}  # chain at the head of a loop -> states in which it has come round
         self._todo: list[Block] = []
         self._steps = 0
+        self._place: types.CodeType | None = None  # what the Builder has been told of the place in the source
+        self._line = -1
         self._in_try = False
         self._dead: Any = None
         self.state: State = State([], 0)
@@ -220,9 +221,11 @@ class Translator:
                 self._fix(self.flags)
             if self._steps > MOST_STEPS:
                 raise NotTranslated(f"more than {MOST_STEPS} steps: a loop that is known at translation runs too often", step.line)
-            self.writer.builder.set_location(frame.code.co_filename, step.line)
+            if self._place is not frame.code or self._line != step.line:
+                self._place, self._line = frame.code, step.line
+                self.writer.builder.set_location(frame.code.co_filename, step.line)
             try:
-                if frame.is_caught or frame.pc in flow(frame.code).caught:
+                if frame.is_caught or frame.pc in frame.flow.caught:
                     self._step_in_try(step)
                 else:
                     self._step(step)
@@ -246,9 +249,15 @@ class Translator:
         frame = self.state.top
         frame.at = frame.pc
         operation, arg = step.operation, step.arg
-        if steps.reads_ahead(self, operation, arg):
+        if operation in steps.READS and steps.reads_ahead(self, operation, arg):
             return
-        if operation in BRANCHES:
+        handler = steps.STEPS.get(operation)
+        if handler is not None:
+            frame.pc += 1
+            before = self.lowering.writes
+            handler(self, arg)
+            self.state.has_acted |= self.lowering.writes > before
+        elif operation in BRANCHES:
             self._branch(operation, arg)
         elif operation is Operation.JUMP:
             frame.pc = arg
@@ -262,16 +271,11 @@ class Translator:
             self._send(arg)
         else:
             frame.pc += 1
-            handler = steps.STEPS.get(operation)
-            if handler is None:
-                raise NotTranslated(operation.name, step.line)
-            before = self.lowering.writes
-            handler(self, arg)
-            self.state.has_acted |= self.lowering.writes > before
+            raise NotTranslated(operation.name, step.line)
 
     def _is_join(self, state: State) -> bool:
         frame = state.top
-        facts = flow(frame.code)
+        facts = frame.flow
         if frame.pc in facts.heads:
             return state.forks > frame.forks or not _is_unrolled(frame)
         # Ways that parted before the call meet again behind it.
@@ -294,7 +298,7 @@ class Translator:
             self.knowledge.blurred.add(chain)
             raise Restart
         if label is None:
-            if state.top.pc in flow(state.top.code).heads and not _is_unrolled(state.top):
+            if state.top.pc in state.top.flow.heads and not _is_unrolled(state.top):
                 self._learn(chain, state, keys, places)
             label = self.writer.function.label()
             self._blocks[key] = label, sizes
@@ -460,7 +464,7 @@ class Translator:
         caller = self.state.top
         generator = caller.stack[-1]
         assert frame.is_generator and isinstance(generator, GeneratorValue)
-        facts = flow(frame.code)
+        facts = frame.flow
         if frame.pc in facts.closing and frame.pc in facts.caught and not generator.is_managed:
             raise NotTranslated("a generator that stops inside a try: it may be closed there", frame.line)
         value = frame.stack.pop()
