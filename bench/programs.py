@@ -3,6 +3,7 @@
 import numpy as np
 
 DIM, BATCH = 768, 8
+NARROW = 64  # dim of "narrow_encoder": the same steps, hardly any arithmetic
 SWEEP_SEED = 1
 LOOPS = ("newton", "lstm", "nms", "nms_mask", "kv_cache", "early_exit", "greedy", "compact")  # bench/loops.py, which needs torch
 
@@ -26,6 +27,8 @@ def inputs(program, shape):
         return [_normal(2 * length + seed, batch, length, DIM) for seed in (0, 1)]
     if program in ("relu_sum", "chain", "encoder", "encoder12"):
         return [_normal(length, batch, length, DIM)]
+    if program == "narrow_encoder":
+        return [_normal(length, batch, length, NARROW)]
     if program == "minilm":
         return [np.random.default_rng(length).integers(1000, 30000, (shape.get("B", 1), length))]
     raise ValueError(f"unknown program {program!r}")

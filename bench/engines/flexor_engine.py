@@ -7,7 +7,7 @@ try:
 except ImportError as error:
     sys.exit(f"flexor is not importable ({error}); build it first: ./dev build")
 
-from .. import models, weights
+from .. import models, programs, weights
 
 
 class Engine:
@@ -34,6 +34,7 @@ class Engine:
             "chain": models.chain,
             "encoder": models.encoder,
             "encoder12": lambda: models.encoder(layers=12),
+            "narrow_encoder": lambda: models.encoder(config=weights.EncoderConfig(programs.NARROW, 4, 2 * programs.NARROW)),
             "minilm": lambda: models.minilm(weights.minilm_weights(), weights.minilm_config()),
         }
         self.modules[program] = makers[program]()

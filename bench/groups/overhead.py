@@ -44,7 +44,7 @@ def _rungs(context, pool):
     context.step("call overhead: rungs")
     rows = []
     for rung, requests in (
-        ("exact", {"cmd": "time", "shape": SHAPE, "n": 5, "inner": 2000}),
+        ("exact", {"cmd": "time", "shape": SHAPE, "n": 10, "inner": 10000}),
         ("symbolic", {"cmd": "sweep", "shapes": [{"P": p, "Q": q} for p in range(1, 101) for q in range(2, 42)], "n": 0}),
     ):
         pool.ask("flexor", "reset")

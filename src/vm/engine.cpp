@@ -126,10 +126,10 @@ std::string milliseconds(double seconds) {
     return text;
 }
 
-// A look-up takes well under a microsecond; a sample beyond 20 us tells of the scheduler, not of the rung.
+// A look-up takes well under a microsecond; a sample beyond 5 us tells of an interrupt, not of the rung.
 void add_sample(runtime::RungCounters& rung, std::uint64_t start) {
     const std::uint64_t taken = runtime::now_ns() - start;
-    if (taken > 20'000) return;
+    if (taken > 5'000) return;
     rung.samples.add();
     rung.sampled_ns.add(taken > clock_overhead() ? taken - clock_overhead() : 0);
 }
@@ -360,8 +360,13 @@ void Engine::look_up(Run& run, std::int32_t function, std::int32_t pc, const Liv
         run.trace->add("symbolise", run.module->functions[static_cast<std::size_t>(function)].name + "@" +
                                         std::to_string(pc) + ": " + executable::to_string(make_signature(live)));
     }
-    if (options_.fail_guards) return miss(run, point, live, scratch, found);
-    if (const EntryRef* record = point.exact.find(scratch.key)) {
+    const EntryRef* record = options_.fail_guards ? nullptr : point.exact.repeated(scratch.key);
+    if (record == nullptr) {
+        hash_key(scratch.key);
+        if (options_.fail_guards) return miss(run, point, live, scratch, found);
+        record = point.exact.find(scratch.key);
+    }
+    if (record != nullptr) {
         Entry* entry = record->get();
         found.entry = entry;
         // What the host is asked in a run may run anything on this thread, a call that changes the table included.

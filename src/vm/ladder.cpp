@@ -75,6 +75,11 @@ bool ExactTable::matches(const Record& record, const LiveKey& key) {
     return true;
 }
 
+const EntryRef* ExactTable::repeated(const LiveKey& key) const {
+    if (last_ == nullptr || !matches(*last_, key)) return nullptr;
+    return last_->entry->dropped.load(std::memory_order_relaxed) ? nullptr : &last_->entry;
+}
+
 const EntryRef* ExactTable::find(const LiveKey& key) {
     if (records_.empty()) return nullptr;
     const std::size_t sets = records_.size() / kWays;
@@ -83,11 +88,13 @@ const EntryRef* ExactTable::find(const LiveKey& key) {
         Record& record = set[way];
         if (record.hash != key.exact_hash || record.entry == nullptr || !matches(record, key)) continue;
         if (record.entry->dropped.load(std::memory_order_relaxed)) {
+            if (last_ == &record) last_ = nullptr;
             record = Record();
             --used_;
             return nullptr;
         }
         record.stamp = ++clock_;
+        last_ = &record;
         return &record.entry;
     }
     return nullptr;
@@ -112,6 +119,7 @@ void ExactTable::insert(const LiveKey& key, EntryRef entry, std::size_t capacity
         grow();
     }
     if (victim->entry == nullptr) ++used_;
+    last_ = victim;
     victim->hash = key.exact_hash;
     victim->stamp = ++clock_;
     victim->entry = std::move(entry);
@@ -126,6 +134,7 @@ void ExactTable::insert(const LiveKey& key, EntryRef entry, std::size_t capacity
 }
 
 void ExactTable::grow() {
+    last_ = nullptr;
     std::vector<Record> old = std::exchange(records_, {});
     records_.resize(old.size() * 2);
     used_ = 0;
@@ -144,6 +153,7 @@ void ExactTable::grow() {
 
 void ExactTable::clear() {
     records_.clear();
+    last_ = nullptr;
     used_ = 0;
 }
 

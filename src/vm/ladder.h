@@ -52,6 +52,9 @@ struct EntryPoint {
 // Exact keys of one thread: set-associative, least recently used goes.
 class ExactTable {
 public:
+    // The record that was found or inserted last, if it is the one of `key`, whose hashes nobody looks at. Null: look it
+    // up with `find`.
+    const EntryRef* repeated(const LiveKey& key) const;
     // Null: not there. A record of a dropped entry is removed. Valid until the table changes.
     const EntryRef* find(const LiveKey& key);
     void insert(const LiveKey& key, EntryRef entry, std::size_t capacity);
@@ -69,7 +72,8 @@ private:
     };
     static bool matches(const Record& record, const LiveKey& key);
     void grow();
-    std::vector<Record> records_;  // kWays per set, a power of two of sets
+    std::vector<Record> records_;   // kWays per set, a power of two of sets
+    const Record* last_ = nullptr;  // among them, with the newest stamp
     std::size_t used_ = 0;
     std::uint64_t clock_ = 0;
 };

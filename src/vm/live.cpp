@@ -265,6 +265,10 @@ bool build_key(const LiveValues& live, LiveKey& key) {
                                std::uint64_t{facts[i].exact});
         }
     }
+    return true;
+}
+
+void hash_key(LiveKey& key) {
     key.signature_hash = hash_words(0, key.signature.data(), key.signature.size());
     if (key.floats.size() == 0) {
         key.exact_hash = hash_words(key.signature_hash, key.frame.data(), key.frame.size());
@@ -280,7 +284,6 @@ bool build_key(const LiveValues& live, LiveKey& key) {
         }
         key.exact_hash = hash;
     }
-    return true;
 }
 
 namespace {

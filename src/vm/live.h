@@ -63,9 +63,9 @@ private:
 struct LiveKey {
     Words<std::uint64_t> signature;
     Words<std::int64_t> frame;
-    Words<std::uint32_t> floats;   // frame slots that hold doubles
-    Words<const Tensor*> tensors;  // flattened, in order
-    std::uint64_t signature_hash = 0;
+    Words<std::uint32_t> floats;       // frame slots that hold doubles
+    Words<const Tensor*> tensors;      // flattened, in order
+    std::uint64_t signature_hash = 0;  // both set by hash_key
     std::uint64_t exact_hash = 0;
 };
 
@@ -81,8 +81,9 @@ struct LiveValues {
     bool grows_lists = false;
 };
 
-// False if a tensor is undefined (user error; not keyed).
+// Writes all but the hashes. False if a tensor is undefined (user error; not keyed).
 bool build_key(const LiveValues& live, LiveKey& key);
+void hash_key(LiveKey& key);
 executable::Signature make_signature(const LiveValues& live);
 
 }  // namespace flexor::vm

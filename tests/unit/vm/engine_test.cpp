@@ -549,6 +549,7 @@ TEST(LiveKey, SignatureWordsAgreeWithSignatures) {
     const auto key_of = [](std::vector<Value> locals, LiveKey& key, bool writes = false) {
         const LiveValues live{locals, {}, static_cast<std::uint32_t>(locals.size()), {}, writes};
         ASSERT_TRUE(build_key(live, key));
+        hash_key(key);
         EXPECT_EQ(make_signature(live).frame_size(), key.frame.size());
     };
     const Tensor a = Tensor::empty(DType::kF32, {4, 8});
@@ -580,6 +581,42 @@ TEST(LiveKey, SignatureWordsAgreeWithSignatures) {
     key_of({a, a}, x, true);
     key_of({a, a.clone()}, y, true);
     EXPECT_NE(x.signature_hash, y.signature_hash);
+}
+
+TEST(ExactTable, ARepeatedKeyIsItsOwnRecordAndNoOther) {
+    const auto key_of = [](const std::vector<Value>& locals, LiveKey& key) {
+        ASSERT_TRUE(build_key({locals, {}, static_cast<std::uint32_t>(locals.size()), {}, false}, key));
+        hash_key(key);
+    };
+    const auto matrix = [](std::int64_t rows) { return Value(Tensor::empty(DType::kF32, {rows, 3})); };
+    LiveKey key;
+    ExactTable table;
+    std::vector<EntryRef> entries;
+    for (std::int64_t rows = 0; rows < 40; ++rows) {  // the table grows on the way
+        key_of({matrix(rows), 2.0}, key);
+        EXPECT_EQ(table.repeated(key), nullptr);
+        EXPECT_EQ(table.find(key), nullptr);
+        entries.push_back(std::make_shared<Entry>());
+        table.insert(key, entries.back(), 1024);
+        ASSERT_NE(table.repeated(key), nullptr);
+        EXPECT_EQ(*table.repeated(key), entries.back());
+        key_of({matrix(rows), -1.0}, key);
+        EXPECT_NE(table.repeated(key), nullptr) << "floats are not part of the exact key";
+        key_of({matrix(rows), 2}, key);
+        EXPECT_EQ(table.repeated(key), nullptr) << "an integer is not a float";
+    }
+    key_of({matrix(7), 2.0}, key);
+    EXPECT_EQ(table.repeated(key), nullptr);
+    ASSERT_NE(table.find(key), nullptr);
+    EXPECT_EQ(*table.repeated(key), entries[7]);
+    entries[7]->dropped = true;
+    EXPECT_EQ(table.repeated(key), nullptr);
+    EXPECT_EQ(table.find(key), nullptr);
+    EXPECT_EQ(table.repeated(key), nullptr);
+    key_of({matrix(8), 2.0}, key);
+    ASSERT_NE(table.find(key), nullptr);
+    table.clear();
+    EXPECT_EQ(table.repeated(key), nullptr);
 }
 
 }  // namespace
