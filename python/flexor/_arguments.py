@@ -96,7 +96,7 @@ class Shape:
         else:  # known by what it holds, which the translation looks at
             self.seen[id(obj)] = ("object", len(self.objects))
             self.objects.append(obj)
-            self._append((type(obj), "object"), None)
+            self._append((type(obj), "object"), ("object", type(obj)))
 
     def _append(self, key: Any, step: tuple[Any, ...] | None) -> None:
         self.key.append(key)
@@ -115,8 +115,8 @@ class Shape:
             for i, item in enumerate(obj):
                 self.add(f"{name}[{i}]", item)
         else:
-            are_texts = type(obj) is dict and all(type(key) is str for key in obj)
-            self._append((type(obj), *((type(key), key) for key in obj)), ("dict", tuple(obj)) if are_texts else None)
+            are_plain = type(obj) is dict and all(type(key) in (str, int) for key in obj)
+            self._append((type(obj), *((type(key), key) for key in obj)), ("dict", tuple(obj)) if are_plain else None)
             for key, item in dict.items(obj):
                 self.add(f"{name}[{key!r}]", item)
 

@@ -54,6 +54,7 @@ class JitBase:
         results: tuple[int, ...],
         is_tuple: bool,
         gives_scalars: bool,
+        open: Callable[..., Any] | None,
         finish: Callable[..., Any] | None,
         token: object,
         session: RunnerBase,

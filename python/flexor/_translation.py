@@ -29,7 +29,10 @@ class Translation:
         self.forms: set[Any] = set()  # of calls that the compiled call path was asked to serve
         self.weights = translator.weights if translator.weights is not None and translator.weights.entries else None
         self.check = translator.guards.compile()
-        self.open = translator.objects.compile() if translator.objects else None  # looks at objects of the arguments
+        self.open, self.open_quickly = None, None  # look at objects of the arguments
+        if translator.objects:
+            self.open, self.open_quickly = translator.objects.compile(), translator.objects.compile(knows_leaves=True)
+            translator.objects.let_go()
         self.later: Callable[[], bool] | None = None
         if translator.clobbers and (len(translator.later) or translator.later_inputs):
             self.later = translator.later.compile()
@@ -146,32 +149,25 @@ class Translation:
     def add_to(self, jit: JitBase, shape: Shape, form: tuple[int, tuple[str, ...]], more_guards: list[Any]) -> None:
         """Gives calls of one form, whose steps are `shape.steps`, to the compiled call path, where that serves such programs."""
         is_own = self.is_settled and self.is_watched and self.later is None and not self.translator.writer.hooks
-        if not is_own or self.scalars or shape.steps is None or _reads_containers(self.templates):
+        if not is_own or self.scalars or shape.steps is None:
             return
         positional, keywords = form
+        leaves = self.translator.objects.leaf_kinds()
         live = [
-            (p.kind, p.holder, p.key, type(obj), *_sizes(obj)) for obj, p, _ in self.translator.live_inputs
+            (p.kind, p.holder, p.key, *(leaves[p.key] if p.kind == "argument" else (type(obj), *_sizes(obj))))
+            for obj, p, _ in self.translator.live_inputs
         ]  # fmt: skip
         packed = self.weights.watched() if self.weights is not None else []
         simple = None if self.several or self.puts[0] else _simple_results(self.templates[0])
         numbers, is_tuple = simple or ((), False)
         jit._add(
             positional, keywords or None, shape.steps, live, packed, [self.check, *more_guards], self.module, len(self.input_names),
-            numbers, is_tuple, self.is_numpy, None if simple else self.finish, self, self.session,
+            numbers, is_tuple, self.is_numpy, self.open_quickly, None if simple else self.finish, self, self.session,
         )  # fmt: skip
 
 
 def _sizes(obj: Any) -> tuple[str | None, tuple[int, ...] | None]:
     return (dtype_name(obj.dtype), tuple(obj.shape)) if attributes.is_tensor_object(obj) else (None, None)
-
-
-def _reads_containers(template: Any) -> bool:
-    """Whether a result has a list or dict of the caller's in it."""
-    if not isinstance(template, (tuple, list)):
-        return False
-    if len(template) == 2 and template[0] == "input" and template[1].startswith("container "):
-        return True
-    return any(map(_reads_containers, template))
 
 
 def _simple_results(template: results.Template) -> tuple[tuple[int, ...], bool] | None:

@@ -1,7 +1,9 @@
 """flexor.jit on objects of the user's classes among the arguments: read by place, written when the program ends."""
 
+import collections
 import copy
 import dataclasses
+import types
 
 import pytest
 
@@ -270,3 +272,165 @@ def test_a_jitted_method_knows_its_object():
         model = Model(scale)
         for number in range(3):
             assert model.run(torch.ones(3)).tolist() == [scale] * 3 and model.calls == number + 1
+
+
+@dataclasses.dataclass
+class Batch:
+    first: torch.Tensor
+    second: torch.Tensor
+    scale: float = 2.0
+    parts: list = dataclasses.field(default_factory=list)
+    names: dict = dataclasses.field(default_factory=dict)
+
+
+class ByHand:
+    def __init__(self, **fields):
+        self.__dict__.update(fields)
+
+
+Pair = collections.namedtuple("Pair", "first second")
+
+
+def counting(jitted):
+    """The calls that the compiled call path does not serve, from now on."""
+    slow = []
+    original = jitted._call
+    jitted._call = lambda *args, **kwargs: (slow.append(args), original(*args, **kwargs))[1]
+    return slow
+
+
+def served(jitted, make, expected, shapes=((3,), (4,), (1,), (0,))):
+    """Whether calls with new objects give what is expected, and after the first ones none of them takes the path of Python."""
+    for shape in shapes[:2] * 2:
+        assert torch.equal(jitted(make(shape)), expected(make(shape)))
+    slow = counting(jitted)
+    for shape in shapes:
+        assert torch.equal(jitted(make(shape)), expected(make(shape)))
+    assert not slow and not jitted.stats()["fallbacks"] and jitted.stats()["translations"] == 1
+
+
+def ramp(shape):
+    return torch.arange(shape[0], dtype=torch.float32)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda shape: Batch(ramp(shape), ramp(shape) + 1),
+        lambda shape: ByHand(first=ramp(shape), second=ramp(shape) + 1),
+        lambda shape: types.SimpleNamespace(first=ramp(shape), second=ramp(shape) + 1),
+        lambda shape: Pair(ramp(shape), ramp(shape) + 1),
+    ],
+    ids=["dataclass", "class", "namespace", "namedtuple"],
+)
+def test_objects_take_the_compiled_call_path(make):
+    def function(batch):
+        return batch.first * 2 - batch.second
+
+    served(flexor.jit(function), make, function)
+
+
+def test_what_an_object_holds_takes_the_compiled_call_path():
+    def function(batch):
+        return (batch.first * batch.scale + batch.parts[0]["x"]).sum() + batch.names["b"]
+
+    served(flexor.jit(function), lambda shape: Batch(ramp(shape), ramp(shape), 2.0, [{"x": ramp(shape)}], {"b": ramp(shape)}), function)
+
+
+def test_dicts_by_numbers_and_nested_ones_take_the_compiled_call_path():
+    def function(layers):
+        return layers[0]["w"] + layers[1]["w"][0] * layers[1]["w"][1]
+
+    served(flexor.jit(function), lambda shape: {0: {"w": ramp(shape)}, 1: {"w": [ramp(shape), ramp(shape)]}}, function)
+
+
+def test_an_object_of_another_form_is_another_call():
+    def function(batch):
+        return batch.first * batch.scale
+
+    jitted = flexor.jit(function)
+    x = ramp((3,))
+    for _ in range(3):
+        assert torch.equal(jitted(Batch(x, x)), x * 2)
+    for batch, expected in (
+        (Batch(x, x, 3.0), x * 3),  # another number
+        (Batch(x.double(), x), x.double() * 2),  # another dtype
+        (Batch(x[None], x), x[None] * 2),  # another rank
+        (Batch(x, x, 2), x * 2),  # another class
+        (ByHand(first=x, scale=4.0), x * 4),
+        (Batch(x, x), x * 2),
+    ):
+        found = jitted(batch)
+        assert torch.equal(found, expected) and found.dtype == expected.dtype
+    with pytest.raises(AttributeError):
+        jitted(ByHand(first=x))
+    subclass = type("Doubled", (Batch,), {"first": property(lambda self: self.second * 2, lambda self, value: None)})
+    assert torch.equal(jitted(subclass(x, x)), x * 4)
+
+
+def test_writes_to_objects_on_the_compiled_call_path():
+    def function(batch, other):
+        batch.scale = batch.first.sum()
+        batch.parts.append(batch.first + 1)
+        other.first, batch.second = batch.second, other.first
+        return batch
+
+    jitted = flexor.jit(function)
+    for round in range(6):
+        if round == 3:
+            slow = counting(jitted)
+        mine, theirs = ([Batch(ramp((n,)) + round, ramp((n,))) for n in (3, 3)] for _ in range(2))
+        found, expected = jitted(*mine), function(*theirs)
+        assert found is mine[0] and same(plain(vars(found)), plain(vars(expected)))
+        assert mine[1].first is not theirs[1].first and torch.equal(mine[1].first, theirs[1].first)
+    assert not slow
+    one = Batch(ramp((3,)), ramp((3,)))
+    other = copy.deepcopy(one)
+    jitted(one, one), function(other, other)
+    assert same(plain(vars(one)), plain(vars(other)))
+
+
+def test_containers_that_are_one_are_not_two_on_the_compiled_call_path():
+    @flexor.jit
+    def function(x, a, b):
+        return (x + 1, a is b, a, b)
+
+    x = ramp((3,))
+    for _ in range(3):
+        a, b = [1, 2], [1, 2]
+        out = function(x, a, b)
+        assert out[1] is False and out[2] is a and out[3] is b
+    for _ in range(3):
+        out = function(x, a, a)
+        assert out[1] is True and out[2] is a and out[3] is a
+    out = function(x, [], [])
+    shared = []
+    assert out[1] is False and function(x, shared, shared)[1] is True
+    first, second = Batch(x, x), Batch(x, x)
+    for _ in range(3):
+        assert function(x, first, second)[1] is False
+    assert function(x, first, first)[1] is True
+
+
+def test_namespaces_are_equal_by_what_they_hold():
+    @flexor.jit
+    def function(a, b):
+        return a == b, a.x + b.x
+
+    for _ in range(3):
+        assert function(types.SimpleNamespace(x=1.0, y=2), types.SimpleNamespace(x=1.0, y=2))[0] is True
+        assert function(types.SimpleNamespace(x=1.0, y=2), types.SimpleNamespace(x=1.0, y=3))[0] is False
+
+
+def test_gradients_of_what_objects_hold():
+    @flexor.jit
+    def function(batch):
+        return (batch.first * batch.second).sum()
+
+    x = ramp((3,))
+    for _ in range(3):
+        function(Batch(x, x))
+    with torch.enable_grad():
+        leaf = ramp((3,)).requires_grad_()
+        function(Batch(leaf, x)).backward()
+    assert torch.equal(leaf.grad, x)

@@ -30,7 +30,8 @@ struct Entry {
     std::vector<Py_ssize_t> results;  // outputs of the run that stand in the result, in order
     bool is_tuple = false;            // of these results; else there is one
     bool gives_scalars = false;       // arrays without axes become NumPy's scalars
-    PyObject* finish = nullptr;       // makes every other result: finish(outputs, inputs); None: `results` tells
+    PyObject* open = nullptr;         // opens objects among the arguments (Inputs::open); None: there are none
+    PyObject* finish = nullptr;       // makes every other result; None: `results` tells
     PyObject* token = nullptr;        // what `_recover` and `_remove` know the entry by
     References references;
 };
@@ -69,15 +70,6 @@ PyObject* result_object(const Entry& entry, const Value& value, Framework framew
     return object != nullptr && entry.gives_scalars ? scalar_of_array(object) : object;
 }
 
-PyObject* tuple_of(std::span<PyObject* const> borrowed) {
-    PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(borrowed.size()));
-    for (std::size_t i = 0; tuple != nullptr && i < borrowed.size(); ++i) {
-        Py_INCREF(borrowed[i]);
-        PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), borrowed[i]);
-    }
-    return tuple;
-}
-
 // A tuple of outputs as the run gives them, in this order; without `order` all of them.
 PyObject* tuple_of_results(const Entry& entry, const std::vector<Value>& values, Framework framework,
                            const std::vector<Py_ssize_t>* order) {
@@ -103,9 +95,13 @@ PyObject* make_result(const Entry& entry, const std::vector<Value>& values, cons
     }
     PyObject* outputs = tuple_of_results(entry, values, inputs.framework, nullptr);
     PyObject* given = outputs != nullptr ? tuple_of(inputs.objects()) : nullptr;
-    PyObject* made = given != nullptr ? PyObject_CallFunctionObjArgs(entry.finish, outputs, given, nullptr) : nullptr;
-    Py_XDECREF(outputs);
-    Py_XDECREF(given);
+    PyObject* held = given != nullptr ? tuple_of(inputs.containers) : nullptr;
+    PyObject* none = held != nullptr ? PyTuple_New(0) : nullptr;
+    PyObject* found = inputs.found != nullptr ? inputs.found : none;
+    // finish(outputs, inputs, containers, objects of the run, objects found)
+    PyObject* arguments[] = {outputs, given, held, none, found};
+    PyObject* made = none != nullptr ? PyObject_Vectorcall(entry.finish, arguments, 5, nullptr) : nullptr;
+    Py_XDECREF(outputs), Py_XDECREF(given), Py_XDECREF(held), Py_XDECREF(none);
     return made;
 }
 
@@ -146,7 +142,8 @@ PyObject* jit_vectorcall(PyObject* object, PyObject* const* arguments, size_t fl
         const std::shared_ptr<Entry> entry = (*self->entries)[i];  // what runs may remove it
         Inputs inputs(entry->caller->program, entry->inputs);
         if (!entry->arguments->match(arguments, inputs) || !guards_of_entry_hold(*entry) ||
-            !entry->live->fetch(inputs) || !entry->packed->are_current())
+            (entry->open != Py_None && !inputs.open(entry->open)) || !entry->live->fetch(inputs) ||
+            !entry->packed->are_current())
             continue;
         if (inputs.framework == Framework::kTorch && !torch_is_plain()) break;
         std::vector<Value> results;
@@ -173,12 +170,12 @@ PyObject* jit_new(PyTypeObject* type, PyObject*, PyObject*) {
 
 // Everything that an entry holds, from the arguments of `_add`.
 std::shared_ptr<Entry> parse_entry(PyObject* args) {
-    PyObject *keywords, *steps, *live, *packed, *guards, *module, *results, *finish, *token, *session;
+    PyObject *keywords, *steps, *live, *packed, *guards, *module, *results, *open, *finish, *token, *session;
     Py_ssize_t positional, inputs;
     int is_tuple, gives_scalars;
-    if (!PyArg_ParseTuple(args, "nOO!O!O!O!OnO!ppOOO", &positional, &keywords, &PyList_Type, &steps, &PyList_Type,
+    if (!PyArg_ParseTuple(args, "nOO!O!O!O!OnO!ppOOOO", &positional, &keywords, &PyList_Type, &steps, &PyList_Type,
                           &live, &PyList_Type, &packed, &PyList_Type, &guards, &module, &inputs, &PyTuple_Type,
-                          &results, &is_tuple, &gives_scalars, &finish, &token, &session))
+                          &results, &is_tuple, &gives_scalars, &open, &finish, &token, &session))
         return nullptr;
     if (!is_caller(module) || !is_runner(session) || !(keywords == Py_None || PyTuple_Check(keywords))) {
         PyErr_SetString(PyExc_TypeError, "an entry needs a Module, a Session and the names of its keywords");
@@ -208,13 +205,14 @@ std::shared_ptr<Entry> parse_entry(PyObject* args) {
     entry->inputs = static_cast<std::size_t>(inputs);
     entry->is_tuple = is_tuple != 0;
     entry->gives_scalars = gives_scalars != 0;
+    entry->open = held.keep(open);
     entry->finish = held.keep(finish);
     entry->token = held.keep(token);
     return entry;
 }
 
-// _add(positional, keywords, steps, live, packed, guards, module, inputs, results, is_tuple, gives_scalars, finish, token,
-//      session)
+// _add(positional, keywords, steps, live, packed, guards, module, inputs, results, is_tuple, gives_scalars, open, finish,
+//      token, session)
 PyObject* jit_add(PyObject* object, PyObject* args) {
     std::shared_ptr<Entry> entry = parse_entry(args);
     if (entry == nullptr) return nullptr;

@@ -38,7 +38,23 @@ bool is_true(int answer) {
     return answer == 1;
 }
 
+// Appends an object that is not among these yet.
+bool is_first(PyObject* object, std::vector<PyObject*>& objects) {
+    if (std::find(objects.begin(), objects.end(), object) != objects.end()) return false;
+    objects.push_back(object);
+    return true;
+}
+
 }  // namespace
+
+PyObject* tuple_of(std::span<PyObject* const> borrowed) {
+    PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(borrowed.size()));
+    for (std::size_t i = 0; tuple != nullptr && i < borrowed.size(); ++i) {
+        Py_INCREF(borrowed[i]);
+        PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), borrowed[i]);
+    }
+    return tuple;
+}
 
 // ---------------------------------------------------------------- inputs
 
@@ -64,6 +80,24 @@ bool Inputs::add_owned(PyObject* object) {
     owned_.keep(object);
     Py_DECREF(object);
     return add(object);
+}
+
+bool Inputs::open(PyObject* opener) {
+    PyObject* given = tuple_of(roots);
+    PyObject* held = given != nullptr ? tuple_of(containers) : nullptr;
+    PyObject* arguments[] = {given, held};
+    PyObject* opened = held != nullptr ? PyObject_Vectorcall(opener, arguments, 2, nullptr) : nullptr;
+    Py_XDECREF(given), Py_XDECREF(held);
+    const bool ok = opened != nullptr && PyTuple_Check(opened) && PyTuple_GET_SIZE(opened) == 2 &&
+                    PyTuple_Check(PyTuple_GET_ITEM(opened, 1));
+    if (ok) {
+        owned_.keep(opened);
+        found = PyTuple_GET_ITEM(opened, 0);
+        leaves = PyTuple_GET_ITEM(opened, 1);
+    }
+    Py_XDECREF(opened);
+    PyErr_Clear();
+    return ok;
 }
 
 // ---------------------------------------------------------------- arguments
@@ -95,6 +129,8 @@ std::unique_ptr<ArgumentPlan> ArgumentPlan::parse(PyObject* steps, References& r
                     references.keep(first)};
         } else if ((kind == "tuple" || kind == "list") && second != nullptr) {
             step = {Kind::kSequence, references.keep(first), PyLong_AsSsize_t(second)};
+        } else if (kind == "object") {
+            step = {Kind::kObject, references.keep(first)};
         } else if (kind == "dict" && PyTuple_Check(first)) {
             step = {Kind::kDict, references.keep(first)};
         } else {
@@ -137,6 +173,7 @@ bool ArgumentPlan::match_one(PyObject* object, const Step*& next, Inputs& inputs
         case Kind::kSame: return object == step.object;
         case Kind::kSequence:
             if (!has_class(object, step.object)) return false;
+            if (PyList_Check(object) && !is_first(object, inputs.containers)) return false;
             // Both are exact or subclasses of tuple: their items lie in the object. An item's steps run no Python code
             // that could change a list, but for comparisons of the user's own classes.
             for (Py_ssize_t i = 0; i < step.number; ++i) {
@@ -146,6 +183,7 @@ bool ArgumentPlan::match_one(PyObject* object, const Step*& next, Inputs& inputs
             return PySequence_Fast_GET_SIZE(object) == step.number;
         case Kind::kDict: {
             if (!PyDict_CheckExact(object) || PyDict_GET_SIZE(object) != PyTuple_GET_SIZE(step.object)) return false;
+            if (!is_first(object, inputs.containers)) return false;
             PyObject *key, *value;
             Py_ssize_t position = 0, i = 0;
             while (PyDict_Next(object, &position, &key, &value) != 0) {
@@ -155,6 +193,7 @@ bool ArgumentPlan::match_one(PyObject* object, const Step*& next, Inputs& inputs
             }
             return i == PyTuple_GET_SIZE(step.object);
         }
+        case Kind::kObject: return has_class(object, step.object) && is_first(object, inputs.roots);
         case Kind::kFrom: break;  // stands only in front of an argument
     }
     return false;
@@ -163,11 +202,9 @@ bool ArgumentPlan::match_one(PyObject* object, const Step*& next, Inputs& inputs
 // ---------------------------------------------------------------- live
 
 bool Place::parse(const char* name, PyObject* holder, PyObject* key, References& references, Place& out) {
-    constexpr std::pair<std::string_view, Kind> kKinds[] = {{"item", Kind::kItem},
-                                                            {"element", Kind::kElement},
-                                                            {"cell", Kind::kCell},
-                                                            {"attribute", Kind::kAttribute},
-                                                            {"object", Kind::kObject}};
+    constexpr std::pair<std::string_view, Kind> kKinds[] = {{"item", Kind::kItem},     {"element", Kind::kElement},
+                                                            {"cell", Kind::kCell},     {"attribute", Kind::kAttribute},
+                                                            {"object", Kind::kObject}, {"argument", Kind::kArgument}};
     const auto* found =
         std::find_if(std::begin(kKinds), std::end(kKinds), [&](const auto& k) { return k.first == name; });
     if (found == std::end(kKinds)) {
@@ -189,7 +226,8 @@ PyObject* Place::object() const {
         case Kind::kElement: return PyObject_GetItem(holder, key);
         case Kind::kCell: return PyCell_Get(holder);
         case Kind::kAttribute: return PyObject_GetAttr(holder, key);
-        case Kind::kObject: break;
+        case Kind::kObject:
+        case Kind::kArgument: break;
     }
     Py_INCREF(holder);
     return holder;
@@ -206,10 +244,15 @@ std::unique_ptr<LivePlan> LivePlan::parse(PyObject* places, References& referenc
         Input input{};
         if (!Place::parse(kind, holder, key, references, input.place)) return nullptr;
         input.cls = references.keep(cls);
+        const bool is_leaf = input.place.kind == Place::Kind::kArgument;
+        if (is_leaf) input.leaf = PyLong_AsSsize_t(key);
+        if (PyErr_Occurred()) return nullptr;
         if (dtype != nullptr) {
             input.dtype = dtype_named(dtype);
-            if (!input.dtype || !PyTuple_Check(sizes)) return unknown("dtype or shape", dtype);
-            for (Py_ssize_t axis = 0; axis < PyTuple_GET_SIZE(sizes); ++axis)
+            if (!input.dtype || !(is_leaf ? PyLong_Check(sizes) : PyTuple_Check(sizes)))
+                return unknown("dtype or shape", dtype);
+            if (is_leaf) input.rank = PyLong_AsSize_t(sizes);
+            for (Py_ssize_t axis = 0; !is_leaf && axis < PyTuple_GET_SIZE(sizes); ++axis)
                 input.sizes.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(sizes, axis)));
             if (PyErr_Occurred()) return nullptr;
         }
@@ -220,18 +263,22 @@ std::unique_ptr<LivePlan> LivePlan::parse(PyObject* places, References& referenc
 
 bool LivePlan::fetch(Inputs& inputs) const {
     for (const Input& input : inputs_) {
-        PyObject* object = input.place.object();
+        const bool is_leaf = input.place.kind == Place::Kind::kArgument;
+        if (is_leaf && (inputs.leaves == nullptr || input.leaf >= PyTuple_GET_SIZE(inputs.leaves))) return false;
+        PyObject* object = is_leaf ? PyTuple_GET_ITEM(inputs.leaves, input.leaf) : input.place.object();
         if (object == nullptr) {
             PyErr_Clear();
             return false;
         }
         const bool is_of_class = has_class(object, input.cls);
-        if (!inputs.add_owned(object) || !is_of_class) return false;
+        if (!(is_leaf ? inputs.add(object) : inputs.add_owned(object)) || !is_of_class) return false;
         if (!input.dtype) continue;
         const Value& value = inputs.values().back();
         if (!value.is_tensor() || value.tensor().dtype() != *input.dtype) return false;
         const auto sizes = value.tensor().sizes();
-        if (!std::equal(sizes.begin(), sizes.end(), input.sizes.begin(), input.sizes.end())) return false;
+        if (is_leaf ? sizes.size() != input.rank
+                    : !std::equal(sizes.begin(), sizes.end(), input.sizes.begin(), input.sizes.end()))
+            return false;
     }
     return true;
 }

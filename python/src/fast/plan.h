@@ -12,7 +12,9 @@
 //   ("same", object)         this object
 //   ("tuple", class, n), ("list", class, n)   followed by the steps of n elements
 //   ("dict", keys)           followed by the steps of its values
-// of what is read on the way ("live"): (kind, holder, key, class, dtype, sizes), dtype and sizes None for numbers; and of
+//   ("object", class)        one that Python opens (Inputs::open)
+// of what is read on the way ("live"): (kind, holder, key, class, dtype, sizes), dtype and sizes None for numbers, of what is
+// found in objects of the arguments ("argument", None, number, class, dtype, rank); and of
 // weights that were packed: (kind, holder, key, tensor, address, version), version None where it counts none.
 #include <Python.h>
 
@@ -26,6 +28,9 @@
 #include "fast/references.h"
 
 namespace flexor::python {
+
+// A new tuple of borrowed objects; null with a Python error set.
+PyObject* tuple_of(std::span<PyObject* const> borrowed);
 
 // The inputs of a run as they are collected: values, and the objects that they were read from (borrowed from the call,
 // or kept by `owned`). Few of them lie in here: an allocation costs as much as reading an array.
@@ -43,7 +48,14 @@ public:
     std::span<const Value> values() const { return {values_, count_}; }
     std::span<PyObject* const> objects() const { return {objects_, count_}; }
 
+    // Hands the objects and the lists and dicts among the arguments to `opener`, a function of Python's of two tuples that
+    // gives (objects found, inputs found) or None: then, and where it raises, false without an error.
+    bool open(PyObject* opener);
+
     Framework framework = Framework::kNone;
+    std::vector<PyObject*> roots, containers;  // borrowed from the call, in the order of the arguments
+    PyObject* found = nullptr;                 // what `open` has found, kept by `owned_`
+    PyObject* leaves = nullptr;                // a tuple
 
 private:
     static constexpr std::size_t kInline = 8;
@@ -66,7 +78,18 @@ public:
     bool match(PyObject* const* arguments, Inputs& inputs) const;
 
 private:
-    enum class Kind : std::uint8_t { kFrom, kNumber, kTensor, kAgain, kValue, kEqual, kSame, kSequence, kDict };
+    enum class Kind : std::uint8_t {
+        kFrom,
+        kNumber,
+        kTensor,
+        kAgain,
+        kValue,
+        kEqual,
+        kSame,
+        kSequence,
+        kDict,
+        kObject
+    };
     struct Step {
         Kind kind;
         PyObject* object = nullptr;  // class, expected object, default or keys
@@ -77,9 +100,9 @@ private:
     std::vector<Step> steps_;
 };
 
-// Where an object is found anew at every call: flexor.frontend.cpython.guards.Place.
+// Where an object is found anew at every call: flexor.frontend.cpython.guards.Place. kArgument: among Inputs::leaves.
 struct Place {
-    enum class Kind : std::uint8_t { kItem, kElement, kCell, kAttribute, kObject };
+    enum class Kind : std::uint8_t { kItem, kElement, kCell, kAttribute, kObject, kArgument };
     Kind kind = Kind::kObject;
     PyObject* holder = nullptr;
     PyObject* key = nullptr;
@@ -101,6 +124,8 @@ private:
         PyObject* cls = nullptr;
         std::optional<DType> dtype;
         std::vector<std::int64_t> sizes;
+        Py_ssize_t leaf = 0;   // of a kArgument,
+        std::size_t rank = 0;  // whose sizes may be any
     };
     std::vector<Input> inputs_;
 };

@@ -399,10 +399,11 @@ def _raw(cls: type, name: str) -> Any:
 
 
 _ABSENT: Any = object()
+_LOOKS_UP = (object.__getattribute__, types.SimpleNamespace.__getattribute__)  # the same function
 
 
 def _of_instance(t: Translator, value: InstanceValue, name: str) -> Value | None:
-    if _raw(value.cls, "__getattribute__") is not object.__getattribute__:
+    if _raw(value.cls, "__getattribute__") not in _LOOKS_UP:
         raise NotTranslated(f"the attribute {name} of a {value.cls.__name__}", t.state.top.line)
     raw = _raw(value.cls, name)
     is_first = hasattr(type(raw), "__set__") and not isinstance(raw, types.MemberDescriptorType)  # before what the instance holds
@@ -630,7 +631,7 @@ def _by_setter(t: Translator, obj: Value, cls: type, name: str, value: Value) ->
 def _refuse_setters(t: Translator, cls: type, name: str) -> None:
     """Refuses to write an attribute of a class that does something of its own then."""
     torch = sys.modules.get("torch")
-    plain = [object.__setattr__] + ([torch.nn.Module.__setattr__] if torch is not None else [])
+    plain = [object.__setattr__, types.SimpleNamespace.__setattr__] + ([torch.nn.Module.__setattr__] if torch is not None else [])
     sets, raw = _raw(cls, "__setattr__"), _raw(cls, name)
     if all(sets is not own for own in plain) or (hasattr(type(raw), "__set__") and not isinstance(raw, types.MemberDescriptorType)):
         raise NotTranslated(f"the attribute {name} of a {cls.__name__} written", t.state.top.line)

@@ -14,6 +14,7 @@ Laws
 from __future__ import annotations
 
 import threading
+import types
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -35,6 +36,8 @@ MIRRORS = (ArgumentObject, ArgumentItems, ArgumentMapping)
 def is_object(obj: Any) -> bool:
     """Whether an argument may be known by what it holds. Patterns look at the flags of sequences and mappings."""
     cls = type(obj)
+    if cls is types.SimpleNamespace:
+        return True
     return instances.is_plain_class(cls) and not cls.__flags__ & _COLLECTIONS and isinstance(getattr(obj, "__dict__", None), dict)
 
 
@@ -232,10 +235,20 @@ class Objects:
 
     # ---------------------------------------------------------------------------------------------------------- checking
 
-    def compile(self) -> Any:
+    def leaf_kinds(self) -> list[tuple[type, str | None, int | None]]:
+        """Class, dtype and rank of every input found; None and None of numbers."""
+        kinds = [step[4:] for step in self._steps if step[0] == "leaf"]
+        return [(cls, *((rest[0], rest[2]) if rest else (None, None))) for cls, *rest in kinds]
+
+    def let_go(self) -> None:
+        """Keeps nothing of the call that was translated."""
+        for entry in self._entries:
+            entry.obj = None
+
+    def compile(self, knows_leaves: bool = False) -> Any:
         """A function of the objects among a call's arguments and its lists and dicts: (objects found, inputs), or None where the
-        program does not serve them. What the translation has held of the call is let go."""
-        lines, names = _code(self._steps, len(self._leaves))
+        program does not serve them. `knows_leaves`: whoever calls it looks at the classes, dtypes and ranks of the inputs."""
+        lines, names = _code(self._steps, len(self._leaves), knows_leaves)
         if self._written or self._are_compared:
             shared = ", ".join(f"id(o{n})" for n, e in enumerate(self._entries) if not isinstance(e.obj, tuple))
             lines.append(f"  ids = ({shared}, *map(id, containers))")
@@ -246,8 +259,6 @@ class Objects:
             lines.append(f"  if not looked_at.isdisjoint(({apart},)): return None")
         found = "".join(f"o{n}, " for n in range(len(self._entries)))
         leaves = "".join(f"t{n}, " for n in range(len(self._leaves)))
-        for entry in self._entries:
-            entry.obj = None
         body = "\n".join(lines)
         source = f"def check(roots, containers):\n try:\n{body}\n  return ({found}), ({leaves})\n except (KeyError, AttributeError, IndexError):\n  return None"
         exec(source, names)
@@ -263,7 +274,7 @@ def _same(found: Any, expected: Any) -> bool:
     return repr(found) == repr(expected) if isinstance(found, (float, complex)) else bool(found == expected)
 
 
-def _code(steps: Sequence[tuple[Any, ...]], leaves: int) -> tuple[list[str], dict[str, Any]]:
+def _code(steps: Sequence[tuple[Any, ...]], leaves: int, knows_leaves: bool) -> tuple[list[str], dict[str, Any]]:
     """The lines that look at the objects, in the order in which the translation has: o0, o1, ... are objects, t0, t1, ... inputs."""
     names: dict[str, Any] = {"same": _same, "missing": MISSING}
     lines: list[str] = []
@@ -301,6 +312,9 @@ def _code(steps: Sequence[tuple[Any, ...]], leaves: int) -> tuple[list[str], dic
             refuse_unless(f"type(v) is {named(cls)}{held}")
             lines.append(f"  o{objects} = v")
             objects += 1
+        elif knows_leaves:
+            lines.append(f"  t{made} = v")
+            made += 1
         else:
             cls, *tensor = rest
             refuse_unless(f"type(v) is {named(cls)}" + (f" and v.dtype == {named(tensor[1])} and v.ndim == {tensor[2]}" if tensor else ""))
