@@ -25,6 +25,7 @@ from flexor.frontend.cpython.values import (
     DictValue,
     Dynamic,
     FunctionValue,
+    GeneratorValue,
     InstanceValue,
     Known,
     ListValue,
@@ -308,6 +309,8 @@ def load(t: Translator, value: Value, name: str) -> Value | None:
         return {"func": value.function, "args": TupleValue(value.arguments), "keywords": DictValue(dict(value.keywords))}[name]
     if isinstance(value, FunctionValue) and name in value.attributes:
         return value.attributes[name]
+    if isinstance(value, GeneratorValue) and name in ("__iter__", "__next__", "close", "send"):
+        return MethodValue(value, name)
     if isinstance(value, SliceValue) and name in ("start", "stop", "step"):
         return getattr(value, name)  # type: ignore[no-any-return]
     if isinstance(value, FunctionValue) and name in ("__name__", "__qualname__"):

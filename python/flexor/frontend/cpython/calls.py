@@ -602,7 +602,24 @@ def _method(t: Translator, receiver: Value, name: str, arguments: Arguments, key
         if name == "index" or name == "count":
             if is_known(receiver) and is_known(arguments):
                 return evaluate.fold(t, name, getattr(tuple, name), [Known(tuple(lowering.plain(receiver))), *arguments])
+    if isinstance(receiver, GeneratorValue) and not keywords:
+        return _generator_method(t, receiver, name, arguments)
     raise NotTranslated(f"the method {name} of a {type(receiver).__name__}", t.state.top.line)
+
+
+def _generator_method(t: Translator, generator: GeneratorValue, name: str, arguments: Arguments) -> Value | None:
+    if name == "send" and len(arguments) == 1:
+        if generator.pc >= 0 and not generator.receive(arguments[0]):
+            _misfit(t, "can't send non-None value to a just-started generator")
+        return call(t, Known(helpers.IN_PYTHON[next]), [generator], {})
+    if name == "__next__" and not arguments:
+        return call(t, Known(helpers.IN_PYTHON[next]), [generator], {})
+    if name == "__iter__" and not arguments:
+        return generator
+    if name == "close" and not arguments and not generator.is_managed:
+        generator.locals, generator.stack, generator.pc = {}, [], -1  # it stands in no try: none is left to be followed
+        return Known(None)
+    raise NotTranslated(f"the method {name} of a generator", t.state.top.line)
 
 
 # Methods after which a tensor object has another shape, other strides, memory or flags: the program's tensors are not that object.

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from flexor.frontend.cpython.values import Dynamic, Known, ListValue, RunList, TupleValue, Value, is_int
+from flexor.frontend.cpython.values import Dynamic, Known, ListValue, RunList, TupleValue, Value, is_int, is_none
 from flexor.frontend.cpython.writer import NotWritten, plain
 
 if TYPE_CHECKING:
@@ -445,10 +445,12 @@ class Composites:
             raise NotWritten("more counts than axes")
         return self.writer.op("repeat", x, counts=[1] * (rank - len(given)) + given)
 
-    def repeated(self, x: Any, repeats: Any, dim: Any) -> Any:
+    def repeated(self, x: Any, repeats: Any, dim: Any, output_size: Any = None) -> Any:
         """torch.repeat_interleave and np.repeat by one number along one axis, or by a vector of counts."""
         if isinstance(repeats, Dynamic) and repeats.kind == "tensor":
-            return self.repeated_by(x, repeats, dim)
+            return self.repeated_by(x, repeats, dim, output_size)
+        if not is_none(output_size):
+            raise NotWritten("a promised size of one number of repeats")
         count, axis, rank = plain(repeats), plain(dim), plain(self.rank(x))
         if type(count) is not int or count < 2 or type(axis) is not int or not -rank <= axis < rank:
             raise NotWritten("repeats that are no number of 2 or more")

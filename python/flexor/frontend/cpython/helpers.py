@@ -105,6 +105,9 @@ def _next(iterable: Iterable[Any], *default: Any) -> Any:
     raise StopIteration
 
 
+NEXT = _next.__code__
+
+
 def _sorted_plainly(iterable: Iterable[Any], *, reverse: bool = False) -> list[Any]:
     return sorted(listed(iterable), reverse=reverse)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import operator
 import types
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
@@ -170,18 +169,32 @@ def _steps(t: Translator, tensor: Dynamic, index: Value) -> list[Value]:
 
 
 def selected(t: Translator, tensor: Dynamic, index: Value) -> Value:
-    """A view by basic indexing, or one gather of rows by an integer tensor."""
-    value: Any = tensor
-    axis = 0
+    """A view by basic indexing, or the elements that tensors of indices and masks name."""
+    steps = _steps(t, tensor, index)
+    if len(steps) == 1 and _is_mask(steps[0]):
+        _fits(t, tensor, steps[0])
+        return t.writer.op("mask_select", tensor, steps[0])
+    value, indices = _walked(t, tensor, steps, writes=False)
+    if not indices:
+        return t.lowering.view_of(tensor) if value is tensor else value  # type: ignore[no-any-return]
+    value, axis = _adjacent(t, value, [at for at, _ in indices])
+    parts = [part for _, part in indices]
+    if len(parts) > 1:
+        parts = [_flat_places(t, [t.writer.size(value, axis + i) for i in range(len(parts))], parts)]
+        value = t.writer.op("flatten", value, start_axis=axis, end_axis=axis + len(indices) - 1)
+    return t.writer.op("take", value, parts[0], axis=axis, wrap=True)
+
+
+def _walked(t: Translator, tensor: Dynamic, steps: list[Value], *, writes: bool) -> tuple[Dynamic, list[tuple[int, Dynamic]]]:
+    """What slices, integers and new axes leave, a view where it `writes`; and which of its axes which tensors of indices are for."""
+    value, axis = tensor, 0
     op = t.writer.op
-    gathered = False
-    items = [_row_of(t, item) for item in _steps(t, tensor, index)]
-    rows = [i for i, item in enumerate(items) if evaluate.is_tensor(item)]
-    places = [i for i, item in enumerate(items) if evaluate.is_tensor(item) or _is_place(item)]
-    if len(rows) == len(items) == 2 and all(evaluate.is_tensor(i) and i.dtype == "int64" for i in items):  # type: ignore[attr-defined]
-        return _by_pairs(t, tensor, *items)  # type: ignore[arg-type]
-    if rows and places[-1] - places[0] + 1 != len(places):
-        raise NotWritten("indices on both sides of a slice, which moves their axes to the front")
+    indices: list[tuple[int, Dynamic]] = []
+    items = [_row_of(t, item) for item in steps]
+    if t.lowering.framework == "numpy":  # which takes integers for tensors without axes, where there are tensors
+        places = [i for i, item in enumerate(items) if evaluate.is_tensor(item) or _is_place(item)]
+        if any(map(evaluate.is_tensor, items)) and places[-1] - places[0] + 1 != len(places):
+            raise NotWritten("indices on both sides of a slice, which moves their axes to the front")
     for item in items:
         if isinstance(item, Known) and isinstance(item.object, slice):
             item = SliceValue(*(Known(part) for part in (item.object.start, item.object.stop, item.object.step)))
@@ -200,52 +213,61 @@ def selected(t: Translator, tensor: Dynamic, index: Value) -> Value:
             value = op("select", value, axis=axis, index=item.object)
         elif isinstance(item, Dynamic) and item.kind == "int":
             value = op("select", value, axis=axis, index=item)
-        elif _is_mask(item) and axis == 0 and len(rows) == len(places) == 1:
-            _fits(t, value, item)
-            value = op("mask_select", value, item)
-            axis += 1
-        elif isinstance(item, Dynamic) and item.kind == "tensor" and item.dtype in ("int64", "int32") and not gathered:
-            # Further tensors would be broadcast against this one; a new axis before it would move it.
-            value = op("take", value, item, axis=axis, wrap=True)
-            if item.rank < 0:
-                raise NotWritten("an index of unknown rank")
+        elif _is_mask(item):
+            _fits(t, value, item, axis)
+            rows = op("nonzero", item)
+            indices += [(axis + i, op("select", rows, axis=1, index=i)) for i in range(item.rank)]
             axis += item.rank
-            gathered = True
+        elif isinstance(item, Dynamic) and item.kind == "tensor" and item.dtype in ("int64", "int32") and item.rank >= 0:
+            if item.rank == 0 and not writes and t.lowering.framework == "torch":  # which takes it for an integer
+                value = op("take", value, item, axis=axis, wrap=True)
+                continue
+            indices.append((axis, item))
+            axis += 1
         else:
-            raise NotWritten("an index that is no integer, slice or row of integers")
-    if value is tensor:
-        return t.lowering.view_of(tensor)  # type: ignore[no-any-return]
-    return value  # type: ignore[no-any-return]
+            raise NotWritten("an index that is no integer, slice or tensor of integers")
+    if writes and any(item.rank == 0 for _, item in indices) and indices[-1][0] - indices[0][0] + 1 != len(indices):
+        raise NotWritten("an index without axes on the other side of a slice")
+    return value, indices
+
+
+def _adjacent(t: Translator, value: Dynamic, axes: list[int]) -> tuple[Dynamic, int]:
+    """Moves axes that do not stand next to each other to the front: there stand the axes of what they give. The first of them."""
+    if axes == list(range(axes[0], axes[0] + len(axes))):
+        return value, axes[0]
+    rest = [axis for axis in range(value.rank) if axis not in axes]
+    return t.writer.op("permute", value, axes=[*axes, *rest]), 0
+
+
+def _flat_places(t: Translator, sizes: list[Value], indices: list[Dynamic]) -> Dynamic:
+    """The places, among the elements of axes of these sizes, of indices that are broadcast against each other. Each of them is looked
+    up in the places of its axis, which counts from the end where it is negative and refuses what is out of range."""
+    op = t.writer.op
+    flat: Dynamic | None = None
+    for size, index in zip(sizes, indices):
+        place = op("take", op("arange", start=Known(0), stop=size, step=Known(1), dtype="int64"), index, axis=0, wrap=True)
+        flat = place if flat is None else op("add", op("mul", flat, size), place)
+    assert flat is not None
+    return flat
 
 
 def _row_of(t: Translator, item: Value) -> Value:
     """A list of integers as the tensor that it stands for, where torch takes it for one."""
-    if not isinstance(item, ListValue) or t.lowering.framework != "torch" or not item.items or not all(map(is_int, item.items)):
+    if not isinstance(item, (ListValue, ArgumentList)) or t.lowering.framework != "torch" or not item.items or not all(map(is_int, item.items)):
         return item
     return t.lowering.made_tensor(item, Known(None), Known(None))  # type: ignore[no-any-return]
-
-
-def _by_pairs(t: Translator, matrix: Dynamic, rows: Dynamic, columns: Dynamic) -> Value:
-    """matrix[rows, columns], of indices that are broadcast against each other."""
-    op = t.writer.op
-    if matrix.rank != 2 or rows.rank != columns.rank or rows.rank < 1:
-        raise NotWritten("pairs of indices into other than a matrix, or of several ranks")
-    columns = op("add", op("mul", rows, Known(0)), columns)
-    lines = op("take", matrix, rows, axis=0, wrap=True)
-    lines = op("expand", lines, shape=[*t.lowering.shape_of(columns), t.lowering.shape_of(lines)[-1]])
-    found = op("gather", lines, op("unsqueeze", columns, axis=-1), axis=-1, wrap=True)
-    return op("squeeze", found, axes=[-1])
 
 
 def _is_mask(value: Value) -> TypeGuard[Dynamic]:
     return isinstance(value, Dynamic) and value.kind == "tensor" and value.dtype == "bool" and value.rank > 0
 
 
-def _fits(t: Translator, tensor: Dynamic, mask: Value) -> None:
-    """A mask has the first sizes of what it is used on; where not, Python raises what it raises."""
+def _fits(t: Translator, tensor: Dynamic, mask: Value, first: int = 0) -> None:
+    """A mask has the sizes of what it is used on, from an axis on; where not, Python raises what it raises."""
     assert isinstance(mask, Dynamic)
     for axis in range(mask.rank):
-        t.assume(evaluate.tested(t, "==", t.writer.size(tensor, axis), t.writer.size(mask, axis)), "a mask of the sizes of its tensor")
+        same = evaluate.tested(t, "==", t.writer.size(tensor, first + axis), t.writer.size(mask, axis))
+        t.assume(same, "a mask of the sizes of its tensor")
 
 
 def _fill_where(t: Translator, tensor: Dynamic, mask: Dynamic, value: Value) -> Value:
@@ -261,23 +283,13 @@ def _fill_where(t: Translator, tensor: Dynamic, mask: Dynamic, value: Value) -> 
     return t.lowering.written(tensor, "masked_fill_", mask, value)  # type: ignore[no-any-return]
 
 
-def _is_whole(step: Value) -> bool:
-    if isinstance(step, SliceValue):
-        return all(isinstance(part, Known) and part.object is None for part in (step.start, step.stop, step.step))
-    return isinstance(step, Known) and isinstance(step.object, slice) and step.object == slice(None)
-
-
 def _put(t: Translator, tensor: Dynamic, index: Value, value: Value) -> Value:
-    """tensor[index] = value where tensors of integers stand next to each other behind whole axes, or where one mask does."""
-    steps = _steps(t, tensor, index)
-    first = next(i for i, step in enumerate(steps) if evaluate.is_tensor(step))
-    indices = list(itertools.takewhile(evaluate.is_tensor, steps[first:]))
-    rest = [*steps[:first], *steps[first + len(indices) :]]
-    if not all(map(_is_whole, rest)):
-        raise NotWritten("a write through a tensor of indices beside others")
-    if any(_is_mask(step) for step in indices) and len(indices) > 1:
-        raise NotWritten("a write through a mask beside others")
-    return t.lowering.written(tensor, "assign", t.lowering.put_from(tensor, first, indices, value))  # type: ignore[no-any-return]
+    """tensor[index] = value where tensors of indices or masks are among the index."""
+    view, indices = _walked(t, tensor, _steps(t, tensor, index), writes=True)
+    view, axis = _adjacent(t, view, [at for at, _ in indices])
+    new = t.lowering.put_from(view, axis, [part for _, part in indices], value)
+    t.lowering.written(view, "assign", new)
+    return tensor
 
 
 def _is_place(value: Value) -> bool:

@@ -169,11 +169,12 @@ class Placement:
             x, axis, rank = self.writer.op("flatten", x) if rank != 1 else x, 0, 1
         if type(axis) is not int or not -rank <= axis < rank or self.tensor(repeats).rank != 1:
             raise NotWritten("an axis that is not there, or counts that are no vector")
-        if not is_none(output_size):
-            raise NotWritten("a promised size")
         axis %= rank
         self.assume(self._same_size(self.writer.size(x, axis), self.writer.size(repeats, 0)), "a count for each slice")
-        return self.writer.op("take", x, self.writer.op("repeat_index", repeats), axis=axis)
+        rows = self.writer.op("repeat_index", repeats)
+        if not is_none(output_size):
+            self.assume(self._same_size(self.writer.size(rows, 0), output_size), "a promise of the number of all repeats")
+        return self.writer.op("take", x, rows, axis=axis)
 
     def segmented(self, data: Any, reduce: Any, lengths: Any, initial: Any) -> Any:
         """torch.segment_reduce by lengths along axis 0."""

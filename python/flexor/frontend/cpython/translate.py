@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from flexor.errors import FlexorError
-from flexor.frontend.cpython import attributes, calls, effects, evaluate, exceptions, foreign, results, special, steps
+from flexor.frontend.cpython import attributes, calls, effects, evaluate, exceptions, foreign, helpers, results, special, steps
 from flexor.frontend.cpython.decode import NotTranslated, Restart, Step
 from flexor.frontend.cpython.guards import Guards, Place
 from flexor.frontend.cpython.lowering import Lowering
@@ -40,6 +40,7 @@ from flexor.frontend.cpython.values import (
     TupleValue,
     Value,
     dynamics,
+    is_none,
     parts_apart,
 )
 from flexor.frontend.cpython.writer import NotKnown, NotWritten, Writer, dtype_name
@@ -437,11 +438,12 @@ class Translator:
         frame = self.state.top
         sent = frame.stack.pop()
         iterator = frame.stack[-1]
-        if not (isinstance(sent, Known) and sent.object is None):
-            raise NotTranslated("a value sent to an iterator", frame.line)
         if isinstance(iterator, GeneratorValue) and iterator.pc >= 0:
+            iterator.receive(sent)
             self._resume(iterator)
             return
+        if not is_none(sent):
+            raise NotTranslated("a value sent to an iterator", frame.line)
         known, condition = evaluate.has_next(self, iterator)
         if condition is not None:
             self.fork(condition, frame.pc + 1, target, self._advance, leave=1, push=[Known(None)])
@@ -454,6 +456,9 @@ class Translator:
 
     # The caller of a generator stands at its FOR_ITER or SEND, with the generator on top of the stack, until the next value comes.
     def _resume(self, generator: GeneratorValue) -> None:
+        frames = self.state.frames
+        if any(frame.is_generator and caller.stack[-1] is generator for caller, frame in zip(frames, frames[1:])):
+            raise NotTranslated("a generator that resumes itself", frames[-1].line)
         frame = Frame(generator.code, generator.globals, self.state.forks)
         frame.locals, frame.stack, frame.pc = dict(generator.locals), list(generator.stack), generator.pc
         frame.is_generator, frame.is_caught = True, self._in_try
@@ -508,6 +513,8 @@ class Translator:
             generator.locals, generator.stack, generator.pc = {}, [], -1
             waiting = caller.steps[caller.pc]
             caller.pc = waiting.arg
+            if caller.code is helpers.NEXT and not is_none(value):
+                raise NotTranslated("the value of a generator, in a StopIteration", frame.line)
             if waiting.operation is Operation.SEND:
                 caller.stack.append(value)
         elif frame.place is not None:

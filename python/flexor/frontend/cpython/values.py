@@ -286,6 +286,12 @@ class GeneratorValue(Value):
         self.pc = 0
         self.is_managed = False
 
+    def receive(self, sent: Value) -> bool:
+        """Hands over what its `yield` gives when it goes on; False: it has not begun, and takes nothing but None."""
+        if self.stack:
+            self.stack[-1] = sent
+        return bool(self.stack) or is_none(sent)
+
 
 class SequenceIterator(Value):
     """Over items known at translation; those of a list or dict that the program made are looked up in it as they are wanted."""
