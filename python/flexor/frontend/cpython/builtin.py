@@ -54,7 +54,7 @@ def call(t: Translator, function: Any, arguments: Arguments, keywords: Keywords)
     if isinstance(owner, contextvars.ContextVar) and function.__name__ in context.METHODS and not keywords:
         return context.method(t, owner, function.__name__, arguments)
     given = [*arguments, *keywords.values()]
-    if isinstance(owner, (str, bytes)) or function.__module__ == "math":
+    if isinstance(owner, (str, bytes)) or getattr(function, "__module__", None) == "math":
         given = list(map(_settled, given))
     of_value = evaluate.is_plain(owner) and owner is not None and (not isinstance(owner, type) or owner.__module__ == "builtins")
     if function.__name__ == "join" and isinstance(owner, (str, bytes)) and arguments and calls.is_open(arguments[0]):

@@ -24,6 +24,7 @@ from flexor.frontend.cpython import (
     managers,
     modules,
     recipes,
+    recurrent,
     special,
     typed,
 )
@@ -119,6 +120,9 @@ def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywor
         result = own(t, arguments, keywords)
         if result is not NotImplemented:
             return result  # type: ignore[no-any-return]
+    followed = recurrent.call_of(t, function, arguments, keywords)
+    if followed is not None:
+        return _python(t, *followed, {})
     known = lowering.functions().get(id(function))
     if known is not None:
         return _framework(t, known[0], function, arguments, keywords)
@@ -315,6 +319,7 @@ def _python(
     walk = modules.walks().get(function)
     if walk is not None and arguments and isinstance(arguments[0], Known) and not keywords and len(arguments) == 1:
         return SequenceIterator(walk(t, "", arguments[0].object))
+    function = recurrent.replaced().get(function, function)  # type: ignore[assignment]
     torch = sys.modules.get("torch")
     if torch is not None and function is torch.nn.Module.__call__ and arguments and isinstance(arguments[0], Known):
         return modules.forward(t, arguments[0].object, arguments[1:], keywords)
@@ -348,7 +353,7 @@ def _python(
     return _enter(t, function.__code__, function.__globals__, defaults, keyword_defaults, cells, arguments, keywords, on_return)
 
 
-_OWN = (helpers.__name__, recipes.__name__)  # which nobody changes
+_OWN = (helpers.__name__, recipes.__name__, recurrent.__name__)  # which nobody changes
 _FOLLOWED = ("torch.nn.modules.", "torch.nn.functional")
 
 

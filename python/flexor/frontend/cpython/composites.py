@@ -347,17 +347,6 @@ class Composites:
 
         return op("reduce_sum", op("mul", unit(x), unit(y)), axes=[axis])
 
-    def loss(self, x: Any, y: Any, kind: str, reduction: Any) -> Any:
-        """F.mse_loss and F.l1_loss. Eager warns of other sizes: those are its own."""
-        self.wide(x, y)
-        self.same_sizes(x, y)
-        each = self.writer.op(kind, self.writer.op("sub", x, y))
-        by = {"none": None, "mean": "reduce_mean", "sum": "reduce_sum"}
-        if plain(reduction) not in by:
-            raise NotWritten("a reduction of that name")
-        op = by[plain(reduction)]
-        return each if op is None else self.writer.op(op, each)
-
     # -------------------------------------------------------------------------------------------------------- shapes
 
     def at_least(self, x: Any, rank: int) -> Any:

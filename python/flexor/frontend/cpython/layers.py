@@ -1,11 +1,11 @@
-"""What layers of images and batches are in ops of the registry."""
+"""What layers of images, batches and sequences are in ops of the registry."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from flexor.frontend.cpython.values import Dynamic, Known, Value, is_none
-from flexor.frontend.cpython.writer import NotWritten
+from flexor.frontend.cpython.values import Dynamic, Known, ListValue, TupleValue, Value, is_none
+from flexor.frontend.cpython.writer import NotWritten, plain
 
 if TYPE_CHECKING:
     from flexor.frontend.cpython.writer import Writer
@@ -55,8 +55,19 @@ class Layers:
             return self.batch_norm(x, mean, var, weight, bias, eps=eps)
         if not (is_none(mean) and is_none(var)) or self.dtype_of(x) not in ("float32", "float64"):
             raise NotWritten("running statistics, or halves")
+        return self._normalized(x, [axis for axis in range(plain(self.rank(x))) if axis != 1], weight, bias, eps)
+
+    def instance_normalized(self, x: Any, mean: Any, var: Any, weight: Any, bias: Any, of_input: Any, eps: Any) -> Any:
+        """F.instance_norm of the input itself, where no running statistics are kept."""
+        if not (is_none(mean) and is_none(var)) or plain(of_input) is not True or self.dtype_of(x) not in ("float32", "float64"):
+            raise NotWritten("running statistics, or halves")
+        if plain(self.rank(x)) < 3:
+            raise NotWritten("no axes behind the channels")
+        return self._normalized(x, list(range(2, plain(self.rank(x)))), weight, bias, eps)
+
+    def _normalized(self, x: Any, axes: list[int], weight: Any, bias: Any, eps: Any) -> Any:
+        """Of mean 0 and variance 1 over `axes`, then scaled and moved by channel. One value alone is refused, as eager does."""
         op, sizes = self.writer.op, list(map(_known, self.shape_of(x)))
-        axes = [axis for axis in range(len(sizes)) if axis != 1]
         count: Value = Known(1)
         for axis in axes:
             count = self.multiplied(count, sizes[axis])
@@ -71,6 +82,125 @@ class Layers:
                     value = op("unsqueeze", value, axis=-1)
                 out = op(name, out, value)
         return out
+
+    def bags(self, ids: Any, table: Any, offsets: Any, mode: Any, weights: Any, padding: Any) -> Any:
+        """F.embedding_bag of rows of ids, or of ids that offsets cut, without weights of their own."""
+        if not (is_none(weights) and is_none(padding)) or plain(mode) not in ("sum", "mean", "max"):
+            raise NotWritten("weights for each id, or padding")
+        if self.dtype_of(ids) != "int64":
+            raise NotWritten("ids that are not of int64")
+        if plain(self.rank(ids)) == 2 and is_none(offsets):
+            self._assume_some(_known(self.shape_of(ids)[1]))  # eager refuses bags of nothing
+            return self.writer.op("embedding_bag", ids, table, mode=plain(mode))
+        if plain(self.rank(ids)) != 1 or is_none(offsets) or self.dtype_of(offsets) != "int64":
+            raise NotWritten("ids of that rank")
+        return self.writer.op("embedding_bag_offsets", ids, offsets, table, mode=plain(mode))
+
+    def rectified(self, x: Any, weight: Any) -> Any:
+        """torch.prelu: one slope, or one for each place of axis 1."""
+        op, rank = self.writer.op, plain(self.rank(self.floating(x, weight)))
+        if plain(self.rank(weight)) == 1 and rank > 1:
+            for _ in range(rank - 2):
+                weight = op("unsqueeze", weight, axis=-1)
+            self._assume_spread(_known(self.shape_of(weight)[0]), _known(self.shape_of(x)[1]))
+        elif plain(self.rank(weight)) == 1:
+            if rank == 0:
+                raise NotWritten("slopes for no axis")
+            self._assume_spread(_known(self.shape_of(weight)[0]), Known(1))
+        elif plain(self.rank(weight)) != 0:
+            raise NotWritten("slopes of that rank")
+        return op("where", op("gt", x, Known(0.0)), x, op("mul", x, weight))
+
+    def _assume_spread(self, size: Value, over: Value) -> None:
+        if isinstance(size, Known) and (size.object == 1 or (isinstance(over, Known) and size.object == over.object)):
+            return
+        if isinstance(size, Known) and isinstance(over, Known):
+            raise NotWritten("sizes that do not fit")
+        either = [self.writer.scalar("sub", size, other) for other in (over, Known(1))]
+        self.assume(self.writer.scalar("eq", self.writer.scalar("mul", *either), Known(0)), "one for all, or one for each")
+
+    def bilinear(self, x: Any, y: Any, weight: Any, bias: Any) -> Any:
+        """Out[..., o] = sum of x[..., i] weight[o, i, j] y[..., j], with what is added to it."""
+        op, sizes = self.writer.op, self.shape_of(self.wide(x, y, weight))
+        self.ranked(weight, 3)
+        if plain(self.rank(x)) != plain(self.rank(y)) or not sizes:
+            raise NotWritten("tensors of several ranks")
+        for a, b in zip(sizes[:-1], self.shape_of(y)[:-1]):
+            self.assume_equal(a, b, "equal sizes")
+        across = op("matmul", op("unsqueeze", op("unsqueeze", x, axis=-2), axis=-2), weight)  # [..., o, 1, j]
+        sums = op("reduce_sum", op("mul", op("squeeze", across, axes=[-2]), op("unsqueeze", y, axis=-2)), axes=[-1])
+        return sums if is_none(bias) else op("add", sums, bias)
+
+    def pixels(self, x: Any, factor: Any, spread: bool) -> Any:
+        """Blocks of factor x factor channels spread over the last two axes, or gathered from them."""
+        op, r = self.writer.op, plain(factor)
+        rank = plain(self.rank(x))
+        if type(r) is not int or r < 1 or rank < 3:
+            raise NotWritten("a factor that is no positive integer, or fewer than three axes")
+        *batch, channels, height, width = map(_known, self.shape_of(x))
+        for size in batch:  # eager leaves a batch of nothing as it is
+            self._assume_some(size)
+        if not all(isinstance(size, Known) for size in ([channels] if spread else [height, width])):
+            raise NotWritten("a size to be divided that only the run knows")
+        at = len(batch)
+        outer = list(range(at))
+        if spread:
+            if channels.object % (r * r):
+                raise NotWritten("channels that the factor does not divide")
+            few = Known(channels.object // (r * r))
+            x = op("reshape", x, shape=[*batch, few, Known(r), Known(r), height, width])
+            x = op("permute", x, axes=[*outer, at, at + 3, at + 1, at + 4, at + 2])
+            return op("reshape", x, shape=[*batch, few, self.multiplied(height, Known(r)), self.multiplied(width, Known(r))])
+        if height.object % r or width.object % r:
+            raise NotWritten("sizes that the factor does not divide")
+        rows, columns = Known(height.object // r), Known(width.object // r)
+        x = op("reshape", x, shape=[*batch, channels, rows, Known(r), columns, Known(r)])
+        x = op("permute", x, axes=[*outer, at, at + 2, at + 4, at + 1, at + 3])
+        return op("reshape", x, shape=[*batch, self.multiplied(channels, Known(r * r)), rows, columns])
+
+    # ------------------------------------------------------------------------------------------------ recurrent cells
+
+    def lstm_cell(self, x: Any, states: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+        """The next hidden and cell state, of gates in the order input, forget, cell, output."""
+        op = self.writer.op
+        hidden, cell = self._states(states)
+        gates = op("add", self._projected(x, w_ih, b_ih), self._projected(hidden, w_hh, b_hh))
+        into, forget, new, out = self._parts(gates, 4)
+        kept = op("mul", op("sigmoid", forget), cell)
+        cell = op("add", kept, op("mul", op("sigmoid", into), op("tanh", new)))
+        return TupleValue([op("mul", op("sigmoid", out), op("tanh", cell)), cell])
+
+    def gru_cell(self, x: Any, hidden: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+        """The next hidden state, of gates in the order reset, update, new."""
+        op = self.writer.op
+        reset, update, new = self._parts(self._projected(x, w_ih, b_ih), 3)
+        own_reset, own_update, own_new = self._parts(self._projected(hidden, w_hh, b_hh), 3)
+        reset = op("sigmoid", op("add", reset, own_reset))
+        update = op("sigmoid", op("add", update, own_update))
+        new = op("tanh", op("add", new, op("mul", reset, own_new)))
+        return op("add", new, op("mul", update, op("sub", hidden, new)))
+
+    def plain_cell(self, activation: str, x: Any, hidden: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+        """The next hidden state of an Elman network."""
+        op = self.writer.op
+        return op(activation, op("add", self._projected(x, w_ih, b_ih), self._projected(hidden, w_hh, b_hh)))
+
+    def _states(self, states: Any) -> list[Any]:
+        if not isinstance(states, (TupleValue, ListValue)) or len(states.items) != 2:
+            raise NotWritten("states that are not two")
+        return list(states.items)
+
+    def _projected(self, x: Any, weight: Any, bias: Any) -> Any:
+        self.ranked(x, 2), self.ranked(weight, 2)
+        self.wide(x, weight)
+        return self.writer.op("linear", x, weight, *([] if is_none(bias) else [bias]))
+
+    def _parts(self, gates: Any, count: int) -> list[Any]:
+        width = _known(self.shape_of(gates)[1])
+        if not isinstance(width, Known) or width.object % count:
+            raise NotWritten("gates of a width that only the run knows")
+        step = width.object // count
+        return [self.writer.op("narrow", gates, axis=1, start=Known(at * step), length=Known(step)) for at in range(count)]
 
 
 def _known(size: Any) -> Any:

@@ -16,6 +16,7 @@ from flexor.frontend.cpython import signatures
 from flexor.frontend.cpython.composites import Composites
 from flexor.frontend.cpython.guards import Guards
 from flexor.frontend.cpython.layers import Layers
+from flexor.frontend.cpython.losses import Losses
 from flexor.frontend.cpython.masked import Masked
 from flexor.frontend.cpython.matrices import Matrices
 from flexor.frontend.cpython.orders import Orders
@@ -30,7 +31,7 @@ def lifted(value: Any) -> Any:
     return value if isinstance(value, (Value, list)) else Known(value)
 
 
-class Lowering(Composites, Layers, Matrices, Masked, Orders, Placement, Ranges):
+class Lowering(Composites, Layers, Losses, Matrices, Masked, Orders, Placement, Ranges):
     """The names that an expression of a row may call. Ops of the registry are attributes."""
 
     def __init__(self, writer: Writer, guards: Guards, framework: str, assume: Callable[[Value, str], None]) -> None:

@@ -84,6 +84,14 @@ class State:
         """Where control is, in every open call."""
         return tuple((id(frame.code), frame.pc) for frame in self.frames)
 
+    def forget_heads(self, begin: int, end: int) -> None:
+        """An iteration of a loop that is written out begins: loops in its body, from `begin` to `end`, are loops of their own."""
+        depth, code = len(self.frames) - 1, id(self.top.code)
+        callers = self.chain()[:depth]
+        for chain in [c for c in self.heads if len(c) > depth and c[:depth] == callers]:
+            if chain[depth][0] == code and begin <= chain[depth][1] < end:
+                del self.heads[chain]
+
     def places(self) -> dict[Any, Value]:
         """Everything that may still be read, by place. A caller goes on behind its call, whose arguments are gone."""
         out: dict[Any, Value] = {}

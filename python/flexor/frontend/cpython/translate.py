@@ -425,6 +425,7 @@ class Translator:
             if known:
                 frame.stack.append(evaluate.advance(self, iterator))
                 frame.pc += 1
+                self.state.forget_heads(frame.pc, target)
             else:
                 frame.stack.pop()
                 frame.pc = target
