@@ -207,10 +207,11 @@ class Jit(JitBase, Generic[P, R]):
                 _, found, what = str(error).partition(ASSUMPTION)
                 if not found and translator.defers:
                     return self._plainly(args, kwargs)  # raises behind what it writes
+                told = what.removeprefix(UNTOUCHED)
+                text, raised = next(((text, cls) for text, cls in translator.assumed.items() if told.startswith(text)), (told, None))
                 if not found or (has_acted and not what.startswith(UNTOUCHED)):
-                    raise error
-                what = what.removeprefix(UNTOUCHED)
-                return self._python("an assumption does not hold: " + what.splitlines()[0].strip("'\" "), args, kwargs)
+                    raise raised(text) if raised is not None else error
+                return self._python("an assumption does not hold: " + text, args, kwargs)
             if isinstance(error, _foreign.KindChanged):
                 self._knowledge[translation.key].varying |= set(translator.observed)
                 self._drop(translation)

@@ -473,9 +473,36 @@ def _math(function: Callable[..., Any]) -> Callable[[Translator, Arguments, Keyw
         kind = "bool" if function in (math.isnan, math.isinf) else "float"
         if function is math.prod or keywords:
             return NotImplemented
-        return t.foreign(function.__name__, function, arguments, result=kind)
+
+        def in_python() -> Value:
+            return t.foreign(function.__name__, function, arguments, result=kind)
+
+        if function in _MATH and len(arguments) == 1 and evaluate.is_number(arguments[0]):
+            return t.attempt(lambda: _MATH[function](t, arguments[0]), in_python)
+        return in_python()
 
     return apply
+
+
+# Those that give what Python's give to the last bit. The others are the C library's there, and approximations here.
+
+
+def _square_root(t: Translator, number: Value) -> Value:
+    number = t.writer.scalar("to_float", number)
+    t.assume(t.writer.scalar("ge", number, Known(0.0)), "a number that has a square root", ValueError)
+    return t.writer.item(t.writer.op("sqrt", t.writer.op("full", number, shape=[], dtype="float64")))
+
+
+def _is_nan(t: Translator, number: Value) -> Value:
+    return t.writer.scalar("ne", number, number)
+
+
+def _is_infinite(t: Translator, number: Value) -> Value:
+    below, above = (t.writer.scalar("eq", number, Known(end)) for end in (-math.inf, math.inf))
+    return t.writer.scalar("or", below, above)
+
+
+_MATH: dict[Any, Callable[[Any, Value], Value]] = {math.sqrt: _square_root, math.isnan: _is_nan, math.isinf: _is_infinite}
 
 
 def _of_frame(name: str, most: int) -> Callable[[Translator, Arguments, Keywords], Any]:

@@ -51,6 +51,7 @@ from flexor.frontend.cpython.values import (
     RangeIterator,
     RunList,
     SequenceIterator,
+    SetValue,
     TupleValue,
     Value,
     ZipIterator,
@@ -598,6 +599,8 @@ def _method(t: Translator, receiver: Value, name: str, arguments: Arguments, key
         raise NotTranslated("a dict of the caller's that changes", t.state.top.line)
     if isinstance(receiver, DictValue):
         return _dict_method(t, receiver, name, arguments, keywords)
+    if isinstance(receiver, SetValue) and not keywords:
+        return _set_method(t, receiver, name, arguments)
     if isinstance(receiver, TupleValue):
         if name == "numel" and hasattr(receiver.cls, "numel"):
             total: Value = Known(1)
@@ -744,7 +747,26 @@ def _list_method(t: Translator, receiver: ListValue, name: str, arguments: Argum
     return Known(None)
 
 
-def _dict_method(t: Translator, receiver: DictValue, name: str, arguments: Arguments, keywords: Keywords) -> Value:
+def _set_method(t: Translator, receiver: SetValue, name: str, arguments: Arguments) -> Value:
+    """Methods of a set of plain objects. Those that change it keep it the object that it is."""
+    others = [evaluate.unpacked(t, other) for other in arguments] if name in _OF_SETS else [arguments]
+    if not hasattr(set, name) or name.startswith("_") or name == "pop" or not all(map(evaluate.all_plain, others)):
+        raise NotTranslated(f"set.{name} of values of the run", t.state.top.line)
+    objects = [[item.object for item in items] for items in others]  # type: ignore[attr-defined]
+    changed = set(receiver.objects)
+    method, given = getattr(changed, name), objects if name in _OF_SETS else objects[0]
+    try:
+        result = method(*given)
+    except Exception:
+        evaluate.raises(t, f"set.{name}", lambda: getattr(set(receiver.objects), name)(*given), [])
+    receiver.objects = frozenset(changed)
+    return SetValue(frozenset(result)) if isinstance(result, set) else Known(result)
+
+
+_OF_SETS = frozenset(name for name in dir(set) if name.endswith("update") or name in ("union", "intersection", "difference", "symmetric_difference") or name.startswith("is"))
+
+
+def _dict_method(t: Translator, receiver: DictValue, name: str, arguments: Arguments, keywords: Keywords) -> Value | None:
     items = receiver.items
     key = arguments[0].object if arguments and isinstance(arguments[0], Known) else None
     if name in ("items", "keys", "values") and not arguments:
@@ -765,4 +787,7 @@ def _dict_method(t: Translator, receiver: DictValue, name: str, arguments: Argum
             return items.setdefault(key, arguments[1] if len(arguments) > 1 else Known(None))
         if name == "pop" and (key in items or len(arguments) > 1):
             return items.pop(key) if key in items else arguments[1]
+    if name == "get" and not keywords and evaluate.is_number(arguments[0]) and len(items) <= helpers.MOST_CHOICES:
+        otherwise = arguments[1] if len(arguments) > 1 else Known(None)
+        return call(t, Known(helpers.value_or), [DictValue(dict(items)), arguments[0], otherwise], {})
     raise NotTranslated(f"dict.{name}", t.state.top.line)

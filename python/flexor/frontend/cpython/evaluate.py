@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import types
 from collections.abc import Callable, Sequence
@@ -29,6 +30,7 @@ from flexor.frontend.cpython.values import (
     Value,
     ZipIterator,
 )
+from flexor.frontend.cpython.writer import NotWritten
 
 if TYPE_CHECKING:
     from flexor.frontend.cpython.translate import Translator
@@ -149,11 +151,16 @@ def binary(t: Translator, op: str, a: Value, b: Value, in_place: bool = False) -
         return t.attempt(write, lambda: _foreign_operator(t, op, python, a, b, in_place))
     if is_number(a) and is_number(b):
         if op == "**" and any(class_name(v) in ("float", "number") for v in (a, b)):
-            return t.foreign(op, function, [a, b], result="float")  # raises where it overflows, and may be complex
+            return t.attempt(lambda: _power(t, a, b), lambda: t.foreign(op, function, [a, b], result="float"))
         if scalar is not None:
             return t.writer.scalar(scalar, a, b)
         kinds = {v.kind if isinstance(v, Dynamic) else type(v.object).__name__ for v in (a, b) if isinstance(v, (Dynamic, Known))}
         return t.foreign(op, function, [a, b], result="bool" if kinds == {"bool"} and op in "&|^" else "int")
+    if isinstance(a, SetValue) and isinstance(b, SetValue) and op in "&|^-":
+        objects = function(a.objects, b.objects)
+        if in_place:
+            a.objects = objects
+        return a if in_place else SetValue(objects)
     if op == "+" and (in_place or not isinstance(a, RunList)):
         joined = _joined(t, a, b, in_place)
         if joined is not NotImplemented:
@@ -169,6 +176,17 @@ def binary(t: Translator, op: str, a: Value, b: Value, in_place: bool = False) -
                     raise NotTranslated("a list of the caller's that grows", t.state.top.line)
                 return ListValue(items) if _is_list(sequence) else TupleValue(items)
     return _foreign_operator(t, op, python, a, b, in_place)
+
+
+def _power(t: Translator, a: Value, b: Value) -> Value:
+    """A power of numbers of which one is a float: of a positive base, and finite. Of others Python raises, or makes complex numbers."""
+    if any(class_name(v) not in ("int", "float") for v in (a, b)):
+        raise NotWritten("a power of numbers of unknown kinds")
+    a, b = (v if class_name(v) == "float" else t.writer.scalar("to_float", v) for v in (a, b))
+    t.assume(tested(t, ">", a, Known(0.0)), "a base that is positive")
+    result = t.writer.scalar("pow", a, b)
+    t.assume(t.writer.scalar("lt", result, Known(math.inf)), "a power that is finite")
+    return result
 
 
 _BUILTIN: dict[type, Callable[[Any], Any]] = {int: int.__int__, float: float.__float__, str: str.__str__}
@@ -583,6 +601,11 @@ def contains(t: Translator, item: Value, container: Value) -> Value:
         return contains(t, item, container.source if container.which == "keys" else TupleValue(view_items(t, container)))
     if isinstance(container, DictValue) and isinstance(item, Known):
         return Known(item.object in container.items)
+    if isinstance(container, Known) and type(container.object) is frozenset:
+        container = SetValue(container.object)
+    if isinstance(container, (DictValue, SetValue)) and isinstance(item, Dynamic) and item.is_scalar:
+        keys = container.items if isinstance(container, DictValue) else container.objects
+        container = TupleValue([Known(key) for key in keys if type(key) in (bool, int, float)])
     if isinstance(container, SetValue) and all_plain([item]):
         return Known(item.object in container.objects)  # type: ignore[attr-defined]
     if isinstance(container, Known) and isinstance(item, Known):

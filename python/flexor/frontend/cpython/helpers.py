@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+MOST_CHOICES = 64  # values that are not alike, one of which only the run chooses
 _NOTHING: Any = type("Nothing", (), {"__repr__": lambda self: "<nothing>", "__slots__": ()})()
 
 
@@ -339,6 +340,21 @@ def value_of(table: dict[Any, Any], key: Any) -> Any:
         if own == key:
             return value
     raise KeyError(key)
+
+
+def value_or(table: dict[Any, Any], key: Any, otherwise: Any) -> Any:
+    """table.get(key, otherwise), of a dict with few keys, for a key that only the run knows."""
+    for own, value in table.items():
+        if own == key:
+            return value
+    return otherwise
+
+
+def put_by(table: dict[Any, Any], key: Any, value: Any) -> None:
+    """table[key] = value, of a dict that has the key, which only the run knows."""
+    for own in tuple(table):
+        if own == key:
+            table[own] = value
 
 
 def matched(subject: Any, cls: Any, names: tuple[str, ...], itself: bool) -> tuple[Any, ...] | None:

@@ -71,13 +71,10 @@ def _raising(t: Translator, container: Any, index: Value) -> NoReturn:
     evaluate.raises(t, "[]", operator.getitem, [Known(container), index])
 
 
-MOST_CHOICES = 64  # values that are not alike, one of which only the run chooses
-
-
 def _by_key(t: Translator, container: Value, index: Value) -> Value | None:
     """An item of a dict for a number that only the run knows."""
     items = container.items if isinstance(container, DictValue) else attributes.items(t, container.object)  # type: ignore[attr-defined]
-    if not evaluate.is_number(index) or len(items) > MOST_CHOICES:
+    if not evaluate.is_number(index) or len(items) > helpers.MOST_CHOICES:
         raise NotTranslated("a dict asked for a key that only the run knows", t.state.top.line)
     return calls.call(t, Known(helpers.value_of), [DictValue(dict(items)), index], {})
 
@@ -89,8 +86,8 @@ def _by_place(t: Translator, items: list[Value], container: Value, index: Value)
     element = calls.element_of(items)
     if element is not None and index.kind == "int":
         return t.writer.element(t.writer.list_of(items, element[0]), index, element)
-    if len(items) > MOST_CHOICES:
-        raise NotTranslated(f"a place that only the run knows, among more than {MOST_CHOICES} values that are not alike", t.state.top.line)
+    if len(items) > helpers.MOST_CHOICES:
+        raise NotTranslated(f"a place that only the run knows, among more than {helpers.MOST_CHOICES} values that are not alike", t.state.top.line)
     is_list = isinstance(container, (ListValue, ArgumentList)) or (isinstance(container, Known) and isinstance(container.object, list))
     return calls.call(t, Known(helpers.item_at), [ListValue(items) if is_list else TupleValue(items), index], {})
 
@@ -267,7 +264,7 @@ def _fits(t: Translator, tensor: Dynamic, mask: Value, first: int = 0) -> None:
     assert isinstance(mask, Dynamic)
     for axis in range(mask.rank):
         same = evaluate.tested(t, "==", t.writer.size(tensor, first + axis), t.writer.size(mask, axis))
-        t.assume(same, "a mask of the sizes of its tensor")
+        t.assume(same, "a mask of the sizes of its tensor", IndexError)
 
 
 def _fill_where(t: Translator, tensor: Dynamic, mask: Dynamic, value: Value) -> Value:
@@ -325,7 +322,7 @@ def set_item(t: Translator, container: Value, index: Value, value: Value) -> Non
     if isinstance(container, ListValue) and isinstance(index, Dynamic) and index.kind == "int":
         element = calls.element_of([*container.items, value])
         if element is None:
-            if len(container.items) > MOST_CHOICES:
+            if len(container.items) > helpers.MOST_CHOICES:
                 raise NotTranslated("a place that only the run knows written, of values that are not alike", t.state.top.line)
             instances.dropped(t, calls.call(t, Known(helpers.put_at), [container, index, value], {}))
             return
@@ -339,6 +336,15 @@ def set_item(t: Translator, container: Value, index: Value, value: Value) -> Non
         return
     if isinstance(container, DictValue) and isinstance(index, Known) and not isinstance(container, ArgumentDict):
         container.items[index.object] = value
+        return
+    if isinstance(container, DictValue) and evaluate.is_number(index) and not isinstance(container, ArgumentDict):
+        if len(container.items) > helpers.MOST_CHOICES:
+            raise NotTranslated("a key that only the run knows written, of a dict of many", t.state.top.line)
+        has = evaluate.to_bool(t, evaluate.contains(t, index, container))
+        if (isinstance(has, Known) and not has.object) or t.state.has_acted:
+            raise NotTranslated("a key that only the run knows written, which may be new", t.state.top.line)
+        t.assume(has, "a key that the dict has")
+        instances.dropped(t, calls.call(t, Known(helpers.put_by), [container, index, value], {}))
         return
     if isinstance(container, Dynamic):
 

@@ -72,7 +72,7 @@ class Layers:
         for axis in axes:
             count = self.multiplied(count, sizes[axis])
         several = Known(count.object > 1) if isinstance(count, Known) else self.writer.scalar("gt", count, Known(1))
-        self.assume(several, "more than one value per channel")
+        self.assume(several, "more than one value per channel", ValueError)
         centred = op("sub", x, op("reduce_mean", x, axes=axes, keepdim=True))
         scale = op("rsqrt", op("add", op("reduce_mean", op("square", centred), axes=axes, keepdim=True), eps))
         out = op("mul", centred, scale)

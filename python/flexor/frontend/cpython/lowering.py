@@ -34,7 +34,7 @@ def lifted(value: Any) -> Any:
 class Lowering(Composites, Layers, Losses, Matrices, Masked, Orders, Placement, Ranges):
     """The names that an expression of a row may call. Ops of the registry are attributes."""
 
-    def __init__(self, writer: Writer, guards: Guards, framework: str, assume: Callable[[Value, str], None]) -> None:
+    def __init__(self, writer: Writer, guards: Guards, framework: str, assume: Callable[..., None]) -> None:
         self.writer, self.guards, self.framework, self.assume = writer, guards, framework, assume
         self.writes = 0  # written so far, to memory that others may see
 
@@ -115,7 +115,7 @@ class Lowering(Composites, Layers, Losses, Matrices, Masked, Orders, Placement, 
         axis = plain(axis)
         if type(axis) is not int or not isinstance(sequence.content, Dynamic):
             raise NotWritten("an axis that is no integer")
-        self.assume(self._compared("gt", self.writer.length(sequence.content), Known(0)), "a list that is not empty")
+        self.assume(self._compared("gt", self.writer.length(sequence.content), Known(0)), "a list that is not empty", RuntimeError)
         return self.writer.join(op, sequence.content, axis, sequence.element)
 
     def is_tensor(self, value: Any) -> bool:
@@ -307,7 +307,7 @@ class Lowering(Composites, Layers, Losses, Matrices, Masked, Orders, Placement, 
     def operated(self, op: str, x: Any, y: Any) -> Any:
         """An operator of two operands. Torch refuses negative numbers as powers of integers, and floats as none of their operands."""
         if op in ("pow", "pow_") and self.framework == "torch" and "int" in self._kinds(x) and is_int(y):
-            self.assume(self._compared("ge", y, Known(0)), "a power that is not negative")
+            self.assume(self._compared("ge", y, Known(0)), "a power that is not negative", RuntimeError)
         return self.written(x, op, y) if op.endswith("_") else self.writer.op(op, _operand(x), _operand(y))
 
     def factor(self, alpha: Any, *values: Any) -> Any:
@@ -456,7 +456,7 @@ class Lowering(Composites, Layers, Losses, Matrices, Masked, Orders, Placement, 
         for size in map(lifted, sections):
             views.append(self.writer.op("narrow", x, axis=axis, start=start, length=size))
             start = self.sum_of_sizes(start, size)
-        self.assume(self._same_size(start, self.size(x, Known(axis))), "parts that make up the whole")
+        self.assume(self._same_size(start, self.size(x, Known(axis))), "parts that make up the whole", RuntimeError)
         return TupleValue(views)
 
     def sum_of_sizes(self, x: Value, y: Value) -> Value:
@@ -565,7 +565,7 @@ class Lowering(Composites, Layers, Losses, Matrices, Masked, Orders, Placement, 
             if dtype_name(plain(dtype)) == "bool" or not plain(step):
                 raise NotWritten("a range that torch refuses")
             if not (_is_zero(start) and plain(step) > 0 and (getattr(stop, "anywhere", None) or "").startswith("size")):
-                self.assume(self._compared("ge" if plain(step) > 0 else "le", stop, start), "a range that its step leads through")
+                self.assume(self._compared("ge" if plain(step) > 0 else "le", stop, start), "a range that its step leads through", RuntimeError)
         return self.writer.op("arange", start=start, stop=stop, step=step, dtype=plain(dtype) or "int64")
 
     def product(self, x: Any, y: Any) -> Any:

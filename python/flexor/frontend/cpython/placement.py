@@ -102,7 +102,7 @@ class Placement:
             if not 0 < mask.rank <= rank - axis:
                 raise NotWritten("a mask of another rank")
             for a, b in zip(self.shape_of(x)[axis:], self.shape_of(mask)):
-                self.assume(self._same_size(a, b), "a mask of the sizes of its tensor")
+                self.assume(self._same_size(a, b), "a mask of the sizes of its tensor", IndexError)
             rows = self.writer.op("nonzero", mask)
             indices = [self.writer.op("select", rows, axis=1, index=a) for a in range(mask.rank)]
         for index in indices:
@@ -142,7 +142,7 @@ class Placement:
         if rank < 1 or (rank > 1 and plain(self.rank(values)) != rank):
             raise NotWritten("rows of another rank")
         for a, b in list(zip(self.shape_of(rows), self.shape_of(values)))[:-1] if rank > 1 else ():
-            self.assume(self._same_size(a, b), "a row for each row of values")
+            self.assume(self._same_size(a, b), "a row for each row of values", RuntimeError)
         places = self.writer.op("searchsorted", rows, values, right=bool(plain(right)) or plain(side) == "right")
         return self.to(places, Known("int32")) if plain(out_int32) else places
 
@@ -170,10 +170,10 @@ class Placement:
         if type(axis) is not int or not -rank <= axis < rank or self.tensor(repeats).rank != 1:
             raise NotWritten("an axis that is not there, or counts that are no vector")
         axis %= rank
-        self.assume(self._same_size(self.writer.size(x, axis), self.writer.size(repeats, 0)), "a count for each slice")
+        self.assume(self._same_size(self.writer.size(x, axis), self.writer.size(repeats, 0)), "a count for each slice", RuntimeError)
         rows = self.writer.op("repeat_index", repeats)
         if not is_none(output_size):
-            self.assume(self._same_size(self.writer.size(rows, 0), output_size), "a promise of the number of all repeats")
+            self.assume(self._same_size(self.writer.size(rows, 0), output_size), "a promise of the number of all repeats", RuntimeError)
         return self.writer.op("take", x, rows, axis=axis)
 
     def segmented(self, data: Any, reduce: Any, lengths: Any, initial: Any) -> Any:

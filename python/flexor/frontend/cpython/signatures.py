@@ -267,6 +267,7 @@ torch.ones_like: input, dtype=None, !layout=None, device=None -> ones_like(input
 torch.full_like: input, fill_value, dtype=None, !layout=None, device=None -> full_like(input, fill_value, dtype=on_cpu(dtype, device))
 Tensor.new_zeros: input, *size, dtype=None, device=None -> zeros(shape=sizes(size), dtype=own_dtype(input, dtype, device))
 Tensor.new_empty: input, *size, dtype=None, device=None -> zeros(shape=sizes(size), dtype=own_dtype(input, dtype, device))
+Tensor.new_tensor: input, data, *, dtype=None, device=None, !requires_grad=False -> made_tensor(data, own_dtype(input, dtype, device), None)
 Tensor.new_ones: input, *size, dtype=None, device=None -> ones(shape=sizes(size), dtype=own_dtype(input, dtype, device))
 Tensor.new_full: input, size, fill_value, dtype=None, device=None -> full(fill_value, shape=sizes(size), dtype=own_dtype(input, dtype, device))
 torch.empty_permuted: size, physical_layout, *, dtype=None, !layout=None, device=None, !requires_grad=False, !pin_memory=False -> permuted_zeros(size, physical_layout, float_dtype(dtype, device))

@@ -139,6 +139,7 @@ class Translator:
         self.defers = False  # something is written when the program ends
         self.puts: dict[effects.Place, tuple[str, Callable[[Any], None] | Put]] = {}  # what writes a place, with its name
         self.catches: int | None = None  # a line whose exceptions the function looks at: Python has to begin such a call anew
+        self.assumed: dict[str, type[Exception] | None] = {}  # what Python raises where an assumption does not hold
         self.opens = False  # managers of Python are open in between: a run that raises has to leave them
         self._acts_in_try: int | None = None  # a line of a try that may raise behind an effect
         self._is_strict = False  # no effect may stand anywhere
@@ -612,9 +613,13 @@ class Translator:
             self.knowledge.fixed |= names
             raise Restart
 
-    def assume(self, condition: Value, what: str) -> None:
-        """Goes on as if a condition of the run held; where it does not, Python runs the call."""
+    def assume(self, condition: Value, what: str, raises: type[Exception] | None = None) -> None:
+        """Goes on as if a condition of the run held; where it does not, Python runs the call. Behind an effect it cannot: there it has
+        to be an error of the caller's, of a class `raises`, and what may be none is Python's from the start."""
         if not isinstance(condition, Known):
+            if self.state.has_acted and raises is None:
+                raise NotWritten(what)
+            self.assumed[what] = raises
             self.writer.function.require(self.writer.raw(condition), ASSUMPTION + UNTOUCHED * (not self.state.has_acted) + what)
         elif not condition.object:
             raise NotWritten(what)
