@@ -2,8 +2,7 @@
 
 #include <map>
 
-#include "codegen/triton/compile_request.h"
-#include "codegen/triton/row_layout.h"
+#include "codegen/triton/generator.h"
 #include "loopir/loopir.h"
 #include "support/check.h"
 
@@ -28,37 +27,18 @@ json bytes_json(const Memory& memory) {
     return out;
 }
 
-RowSource source_of(const loopir::Kernel& kernel, const RowLayout& layout, const RowLaunch& launch) {
-    return kernel.contraction ? write_contraction(kernel, layout) : write_row_kernel(kernel, layout, launch.form);
+const char* form_name(Form form) {
+    return form == Form::kLooped ? "looped" : form == Form::kSplit ? "split" : "resident";
 }
-
-const char* form_name(RowForm form) { return form == RowForm::kLooped ? "looped" : "resident"; }
 
 }  // namespace
 
-bool is_written(const loopir::Kernel& kernel) {
-    return kernel.kind == loopir::KernelKind::kRow ||
-           (kernel.kind == loopir::KernelKind::kContraction && !kernel.contraction->prologue);
-}
-
-Written planned(const loopir::Kernel& kernel, const std::vector<std::int64_t>& params) {
-    if (kernel.kind == loopir::KernelKind::kContraction) {
-        RowLayout layout = lay_out_epilogue(kernel);
-        RowLaunch launch = plan_contraction(*kernel.contraction, layout, params.data());
-        return {std::move(layout), std::move(launch)};
-    }
-    RowLayout layout = lay_out(kernel.body);
-    RowLaunch launch = plan_launch(layout, params.data());
-    return {std::move(layout), std::move(launch)};
-}
-
-json compile_case(const std::string& name, const loopir::Kernel& kernel, const RowLayout& layout,
-                  const RowLaunch& launch) {
-    const RowSource source = source_of(kernel, layout, launch);
-    json out{{"name", name + "/" + form_name(launch.form)}, {"function", source.function}, {"source", source.text}};
-    const CompileRequest request =
-        row_request(kernel, source, launch, std::vector<bool>(source.arguments.size(), false));
+json compile_case(const std::string& name, const Generator& generator, const LaunchPlan& plan) {
+    const KernelSource source = generator.write(plan.form);
+    json out{{"name", name + "/" + form_name(plan.form)}, {"function", source.function}, {"source", source.text}};
+    const CompileRequest request = generator.request(source, plan, std::vector<bool>(source.arguments.size(), false));
     out["warps"] = request.warps;
+    out["stages"] = request.stages;
     out["constants"] = json(std::map<std::string, std::int64_t>(request.constants.begin(), request.constants.end()));
     out["signature"] = request.signature;
     return out;
@@ -66,87 +46,77 @@ json compile_case(const std::string& name, const loopir::Kernel& kernel, const R
 
 namespace {
 
-json launch_arguments(const RowSource& source, const RowLaunch& launch, const std::vector<std::int64_t>& params) {
-    json out = json::array();
+// What a launch takes beside the code.
+void add_launch(json& out, const Generator& generator, const LaunchPlan& plan,
+                const std::vector<std::int64_t>& params) {
+    const KernelSource source = generator.write(plan.form);
+    json arguments = json::array();
     for (const Argument& argument : source.arguments) {
         switch (argument.kind) {
-            case ArgumentKind::kBuffer: out.push_back({{"buffer", argument.index}}); break;
-            case ArgumentKind::kFault: out.push_back({{"fault", 0}}); break;
-            case ArgumentKind::kExtent: out.push_back({{"value", launch.extents[argument.index]}}); break;
-            default: out.push_back({{"value", params[argument.index]}}); break;
+            case ArgumentKind::kBuffer: arguments.push_back({{"buffer", argument.index}}); break;
+            case ArgumentKind::kFault: arguments.push_back({{"fault", 0}}); break;
+            case ArgumentKind::kScratch: arguments.push_back({{"scratch", argument.index}}); break;
+            case ArgumentKind::kCounters: arguments.push_back({{"counters", 0}}); break;
+            case ArgumentKind::kExtent: arguments.push_back({{"value", plan.extents[argument.index]}}); break;
+            default: arguments.push_back({{"value", params[argument.index]}}); break;
         }
     }
-    return out;
-}
-
-// Bytes of the elements that an access reaches.
-std::int64_t reached_bytes(const KernelRun& run, const RowLayout& layout, const loopir::Access& access) {
-    const auto value = [&](const loopir::IntRef& ref) {
-        return ref.is_constant ? ref.value : run.params[static_cast<std::size_t>(ref.value)];
-    };
-    auto bytes = static_cast<std::int64_t>(dtype_size(run.kernel.buffers[access.buffer].dtype));
-    for (std::uint32_t dim = 0; dim < layout.body.rank(); ++dim) {
-        if (value(access.strides[dim]) != 0) bytes *= value(layout.body.extents[dim]);
+    out["arguments"] = arguments;
+    out["tiles"] = plan.tiles;
+    out["per_processor"] = plan.per_processor;
+    out["counters"] = plan.counters;
+    out["scratch"] = json::array();
+    for (std::size_t i = 0; i < source.scratch.size(); ++i) {
+        out["scratch"].push_back(
+            {{"dtype", dtype_name(source.scratch[i])}, {"bytes", i < plan.scratch.size() ? plan.scratch[i] : 0}});
     }
-    return bytes;
 }
 
 }  // namespace
 
-std::vector<json> timed_cases() {
-    struct Size {
-        const char* name;
-        std::int64_t rows, columns;
-    };
-    constexpr Size kSizes[] = {
-        {"add_relu_sum", 16384, 768}, {"softmax", 16384, 768},        {"softmax", 2048, 16384},
-        {"softmax", 65536, 64},       {"column_sum", 4096, 4096},     {"layer_norm_in_place", 16384, 768},
-        {"full_max", 4096, 4096},     {"transposed_add", 4096, 4096}, {"concat", 16384, 768}};
-    std::vector<json> out;
-    for (const Size& size : kSizes) {
-        const KernelRun run = text_kernel(size.name, size.rows, size.columns);
-        const RowLayout layout = lay_out(run.kernel.body);
-        const RowLaunch launch = plan_launch(layout, run.params.data());
-        json one = compile_case(run.name, run.kernel, layout, launch);
-        one["tiles"] = launch.tiles;
-        one["arguments"] = launch_arguments(source_of(run.kernel, layout, launch), launch, run.params);
-        std::vector<std::int64_t> bytes(run.kernel.buffers.size(), 16);
-        std::int64_t traffic = 0;
-        for_each_access(layout.body, [&](const loopir::Access& access) {
-            const std::int64_t reached = reached_bytes(run, layout, access);
-            bytes[access.buffer] = std::max(bytes[access.buffer], reached + 64);
-            traffic += reached;
-        });
-        one["bytes"] = bytes;
-        one["traffic"] = traffic;
-        out.push_back(std::move(one));
-    }
+Generator generator_of(const loopir::Kernel& kernel) {
+    auto out = Generator::create(kernel);
+    FLEXOR_CHECK(out.has_value());
+    return *std::move(out);
+}
+
+json launch_case(const std::string& name, const Generator& generator, const LaunchPlan& plan,
+                 const std::vector<std::int64_t>& params) {
+    json out = compile_case(name, generator, plan);
+    add_launch(out, generator, plan, params);
     return out;
 }
 
 std::vector<json> run_cases(const KernelRun& run) {
-    const auto [layout, planned_launch] = planned(run.kernel, run.params);
+    const Generator generator = generator_of(run.kernel);
     Memory after = run.memory;
     std::vector<void*> pointers;
     for (auto& bytes : after) pointers.push_back(bytes.data());
     loopir::EvalArgs args{pointers.data(), run.params.data()};
     loopir::evaluate(run.kernel, args);
 
-    std::vector<RowLaunch> launches{planned_launch};
-    RowLaunch small = launches[0];
-    if (run.small_tiles && small.tiles > 0) {
-        if (!layout.elementwise) small.form = RowForm::kLooped;
-        small.block[0] = std::min(small.block[0], 2);
-        small.block[1] = std::min(small.block[1], 8);
-        small.narrow = false;
-        launches.push_back(small);
+    std::vector<std::pair<const char*, LaunchPlan>> plans;
+    plans.emplace_back("", *generator.plan(run.params.data(), kProcessors));
+    if (run.small_tiles && plans[0].second.tiles > 0) {
+        Forced small;
+        small.row.walk = true;
+        small.row.most_0 = 2;
+        small.row.most_1 = 8;
+        constexpr GemmTile kGemm{16, 16, 16, 4, 2, 3, 2};
+        constexpr AttentionTile kAttention{16, 16, 4, 1};
+        small.gemm = &kGemm;
+        small.attention = &kAttention;
+        plans.emplace_back("/small", *generator.plan(run.params.data(), kProcessors, small));
+        plans.back().second.narrow = false;
+        if (run.kernel.kind == loopir::KernelKind::kRow && may_split(*generator.layout())) {
+            small.row.parts = 4;
+            plans.emplace_back("/parts", *generator.plan(run.params.data(), kProcessors, small));
+        }
     }
     std::vector<json> out;
-    for (const RowLaunch& launch : launches) {
-        json one = compile_case(run.name, run.kernel, layout, launch);
-        if (&launch != &launches[0]) one["name"] = one["name"].get<std::string>() + "/small";
-        one["tiles"] = launch.tiles;
-        one["arguments"] = launch_arguments(source_of(run.kernel, layout, launch), launch, run.params);
+    for (const auto& [label, plan] : plans) {
+        json one = launch_case(run.name, generator, plan, run.params);
+        one["name"] = one["name"].get<std::string>() + label;
         one["dtypes"] = json::array();
         for (const loopir::BufferParam& buffer : run.kernel.buffers) one["dtypes"].push_back(dtype_name(buffer.dtype));
         one["before"] = bytes_json(run.memory);

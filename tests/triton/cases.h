@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/triton/row_launch.h"
+#include "codegen/triton/generator.h"
 #include "loopir/kernel.h"
 
 namespace flexor::tests {
@@ -21,17 +21,12 @@ struct KernelRun {
     bool small_tiles = true;  // one case more, of tiles so small that loops and grids have several steps
 };
 
-// Layout, launch and source of a kernel: of a row kernel, or of a contraction without a prologue.
-struct Written {
-    codegen::triton::RowLayout layout;
-    codegen::triton::RowLaunch launch;
-};
-bool is_written(const loopir::Kernel& kernel);
-Written planned(const loopir::Kernel& kernel, const std::vector<std::int64_t>& params);
+// Multiprocessors of the device that cases are planned for.
+inline constexpr int kProcessors = 132;
 
 // What compiling a kernel takes.
-nlohmann::json compile_case(const std::string& name, const loopir::Kernel& kernel,
-                            const codegen::triton::RowLayout& layout, const codegen::triton::RowLaunch& launch);
+nlohmann::json compile_case(const std::string& name, const codegen::triton::Generator& generator,
+                            const codegen::triton::LaunchPlan& plan);
 
 // The same, with the launch's arguments and what the evaluator leaves in the buffers: one case as planned, and one of
 // small tiles.
@@ -41,8 +36,16 @@ std::vector<nlohmann::json> run_cases(const KernelRun& run);
 // random kernels.
 std::vector<KernelRun> numeric_runs();
 
-// Large kernels, with the bytes of their buffers and those that a launch must move.
-std::vector<nlohmann::json> timed_cases();
+// Large kernels, with the bytes of their buffers and those that a launch must move. Cases of one "group" are one kernel in
+// several tilings, the one that is planned first.
+std::vector<nlohmann::json> timed_rows();
+std::vector<nlohmann::json> timed_products();
+std::vector<nlohmann::json> timed_attention();
+
+// A kernel's source and the launch of a plan, without memory.
+nlohmann::json launch_case(const std::string& name, const codegen::triton::Generator& generator,
+                           const codegen::triton::LaunchPlan& plan, const std::vector<std::int64_t>& params);
+codegen::triton::Generator generator_of(const loopir::Kernel& kernel);
 
 // A row kernel of numeric_runs by its name, without memory.
 KernelRun text_kernel(const std::string& name, std::int64_t rows, std::int64_t columns);

@@ -118,23 +118,40 @@ def difference(found, wanted, dtype):
 def run(case, worker):
     namespace = worker.load_source(case["source"])
     namespace["libdevice"] = Library()
+    # The interpreter has no assembler.
+    if "_quick_exp2" in namespace:
+        namespace["_quick_exp2"] = Library().exp2
+    if "_quick_inverse" in namespace:
+        namespace["_quick_inverse"] = Library().reciprocal
     buffers = [tensor(text, dtype) for text, dtype in zip(case["before"], case["dtypes"])]
     fault = torch.zeros(1, dtype=torch.int32)
+    scratch = [
+        torch.full((max(piece["bytes"], 8),), 0xA5, dtype=torch.uint8).view(TORCH[piece["dtype"]])
+        for piece in case["scratch"]
+    ]
+    counters = torch.zeros(max(case["counters"], 1), dtype=torch.int32)
     arguments = []
     for argument in case["arguments"]:
         if "buffer" in argument:
             arguments.append(buffers[argument["buffer"]])
         elif "fault" in argument:
             arguments.append(fault)
+        elif "scratch" in argument:
+            arguments.append(scratch[argument["scratch"]])
+        elif "counters" in argument:
+            arguments.append(counters)
         else:
             arguments.append(argument["value"])
     if case["tiles"] > 0:
         with numpy.errstate(all="ignore"):
-            namespace[case["function"]][(min(case["tiles"], PROGRAMS),)](*arguments, **case["constants"])
+            programs = min(case["tiles"], PROGRAMS) if case["per_processor"] else case["tiles"]
+            namespace[case["function"]][(programs,)](*arguments, **case["constants"])
     for i, (found, text, dtype) in enumerate(zip(buffers, case["after"], case["dtypes"])):
         wrong = difference(found, tensor(text, dtype), dtype)
         if wrong:
             return f"buffer {i}: {wrong}"
+    if counters.any():
+        return "a counter is not 0 behind the launch"
     if bool(fault.item()) != case["fault"]:
         return f"fault is {bool(fault.item())}, not {case['fault']}"
     return None

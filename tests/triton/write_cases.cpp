@@ -1,14 +1,17 @@
 // write_cases numeric            every kernel to run, with what it must leave, one JSON object a line
-// write_cases timed              large kernels, to time
+// write_cases rows|products|attention   large kernels in several tilings, to time
 // write_cases programs FILE...   the distinct kernels of those programs, to compile
 #include <iostream>
 #include <string_view>
 
-#include "codegen/triton/row_layout.h"
+#include "codegen/triton/generator.h"
 #include "loopir/kernel.h"
 #include "triton/cases.h"
 
 namespace flexor::tests {
+
+using namespace codegen::triton;
+
 namespace {
 
 void write_programs(int count, char** paths) {
@@ -23,16 +26,17 @@ void write_programs(int count, char** paths) {
     for (std::size_t i = 0; i < kernels.size(); ++i) {
         const loopir::Kernel& kernel = kernels[i];
         const std::string name = std::to_string(i) + ":" + kernel.name;
-        if (!is_written(kernel)) {
+        const auto generator = Generator::create(kernel);
+        if (!generator) {
             std::cout << nlohmann::json{{"name", name}, {"kind", static_cast<int>(kernel.kind)}} << "\n";
             continue;
         }
-        auto [layout, launch] = planned(kernel, std::vector<std::int64_t>(kernel.param_count, 64));
-        std::cout << compile_case(name, kernel, layout, launch) << "\n";
-        if (layout.elementwise) continue;
-        launch.form = codegen::triton::RowForm::kLooped;
-        launch.narrow = false;
-        std::cout << compile_case(name, kernel, layout, launch) << "\n";
+        LaunchPlan plan = *generator->plan(std::vector<std::int64_t>(kernel.param_count, 64).data(), kProcessors);
+        std::cout << compile_case(name, *generator, plan) << "\n";
+        if (kernel.kind != loopir::KernelKind::kRow || generator->layout()->elementwise) continue;
+        plan.form = Form::kLooped;
+        plan.narrow = false;
+        std::cout << compile_case(name, *generator, plan) << "\n";
     }
 }
 
@@ -48,14 +52,15 @@ int main(int argc, char** argv) {
         }
         return 0;
     }
-    if (what == "timed") {
-        for (const auto& one : timed_cases()) std::cout << one << "\n";
+    if (what == "rows" || what == "products" || what == "attention") {
+        const auto cases = what == "rows" ? timed_rows() : what == "products" ? timed_products() : timed_attention();
+        for (const auto& one : cases) std::cout << one << "\n";
         return 0;
     }
     if (what == "programs") {
         write_programs(argc - 2, argv + 2);
         return 0;
     }
-    std::cerr << "write_cases numeric | timed | programs FILE...\n";
+    std::cerr << "write_cases numeric | rows | products | attention | programs FILE...\n";
     return 2;
 }

@@ -23,7 +23,7 @@ class Compiler:
 
     def compile(self, case, target=90):
         """The lines of the answer by their first word, and the bytes at its end."""
-        lines = [f"function {case['function']}", f"target cuda {target}", f"warps {case['warps']}"]
+        lines = [f"function {case['function']}", f"target cuda {target}", f"warps {case['warps']}", f"stages {case['stages']}"]
         lines += [f"argument {name} {kind}" for name, kind in case["signature"]]
         lines += [f"constant {name} {value}" for name, value in case["constants"].items()]
         lines += [f"divisible {name}" for name in case.get("divisible", [])]

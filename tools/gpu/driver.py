@@ -92,7 +92,23 @@ class Driver:
             self.library.cuGetErrorName(code, ctypes.byref(text))
             raise DriverError(f"the kernel failed: {text.value.decode() if text.value else code}")
 
-    def microseconds(self, work, rounds=30):
+    def graph(self, work):
+        """What ``work`` launches on the stream, as a graph to launch."""
+        graph, ready = ctypes.c_void_p(), ctypes.c_void_p()
+        self.call("cuStreamBeginCapture_v2", self.stream, 1)
+        work()
+        self.call("cuStreamEndCapture", self.stream, ctypes.byref(graph))
+        self.call("cuGraphInstantiateWithFlags", ctypes.byref(ready), graph, ctypes.c_ulonglong(0))
+        self.call("cuGraphDestroy", graph)
+        return ready
+
+    def launch_graph(self, graph):
+        self.call("cuGraphLaunch", graph, self.stream)
+
+    def destroy_graph(self, graph):
+        self.call("cuGraphExecDestroy", graph)
+
+    def microseconds(self, work, rounds=30, first_rounds=5):
         """Device time of ``work``, the median of rounds after a few that do not count."""
         first, last, value = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_float()
         for event in (first, last):
@@ -107,7 +123,7 @@ class Driver:
             times.append(value.value * 1e3)
         for event in (first, last):
             self.call("cuEventDestroy_v2", event)
-        return statistics.median(times[5:])
+        return statistics.median(times[first_rounds:])
 
 
 class Kernel:

@@ -1,9 +1,10 @@
-"""Runs the device kernels on this machine's GPU: what they leave in memory against the loop-IR evaluator, and how fast the
-row kernels are. Needs Triton (for its compiler) and the CUDA driver, and no other package.
+"""Runs the device kernels on this machine's GPU: what they leave in memory against the loop-IR evaluator, and how fast
+they are. Needs Triton (for its compiler) and the CUDA driver; with torch, kernels are timed beside torch's own.
 
-    python tools/gpu/run.py CASES OUT
+    python tools/gpu/run.py CASES OUT [--only numeric,rows,products,attention] [--tune]
 
-CASES is the folder that tools/gpu/prepare wrote; OUT gets ``gpu-CARD.json``. Exits 1 if a kernel is wrong.
+CASES is the folder that tools/gpu/prepare wrote; OUT gets ``gpu-CARD.json``. With ``--tune`` every tiling is timed, and OUT
+gets ``gemm_tiles.def`` with the best. Exits 1 if a kernel is wrong.
 """
 
 import argparse
@@ -43,7 +44,7 @@ def mark_divisible(case):
 
 def compile_all(cases, target, processes):
     """The answers, one for each case; equal requests are compiled once."""
-    keys = [json.dumps([c[k] for k in ("source", "signature", "constants", "divisible", "warps")]) for c in cases]
+    keys = [json.dumps([c[k] for k in ("source", "signature", "constants", "divisible", "warps", "stages")]) for c in cases]
     first = {key: case for key, case in zip(keys, cases)}
     pending = list(first)
 
@@ -89,10 +90,14 @@ def loaded(driver, answer):
     return Kernel(driver, cubin, words["name"][0], int(words["warps"][0]), int(words["shared"][0]), parameters)
 
 
-def launch_arguments(case, buffers, fault):
+def launch_arguments(case, buffers, fault, scratch=(), counters=0):
     def value(argument):
         if "buffer" in argument:
             return buffers[argument["buffer"]]
+        if "scratch" in argument:
+            return scratch[argument["scratch"]]
+        if "counters" in argument:
+            return counters
         return fault if "fault" in argument else argument["value"]
 
     return [value(argument) for argument in case["arguments"]]
@@ -109,13 +114,20 @@ def run_case(driver, case, answer):
     for block, text, size in zip(blocks, case["before"], sizes):
         driver.fill(block, GUARD_BYTE, size + 2 * GUARD)
         driver.write(block + GUARD, bytes.fromhex(text))
-    kernel.launch(programs(driver, case), launch_arguments(case, [block + GUARD for block in blocks], fault))
+    scratch = [driver.allocate(piece["bytes"]) for piece in case["scratch"]]
+    counters = driver.allocate(4 * case["counters"])
+    driver.fill(counters, 0, 4 * case["counters"])
+    arguments = launch_arguments(case, [block + GUARD for block in blocks], fault, scratch, counters)
+    kernel.launch(programs(driver, case), arguments)
     driver.wait()
+    counted = any(driver.read(counters, 4 * case["counters"]))
     memory = [driver.read(block, size + 2 * GUARD) for block, size in zip(blocks, sizes)]
     found = struct.unpack("<i", driver.read(fault, 4))[0] != 0
-    for pointer in [*blocks, fault]:
+    for pointer in [*blocks, fault, *scratch, counters]:
         driver.free(pointer)
     kernel.unload()
+    if counted:
+        return "a counter is not 0 behind the launch"
     guard = bytes([GUARD_BYTE]) * GUARD
     for i, (data, text, size, dtype) in enumerate(zip(memory, case["after"], sizes, case["dtypes"])):
         if data[:GUARD] != guard or data[GUARD + size :] != guard:
@@ -127,7 +139,8 @@ def run_case(driver, case, answer):
 
 
 def programs(driver, case):
-    return min(case["tiles"], 8 * driver.multiprocessors)
+    most = case["per_processor"] * driver.multiprocessors
+    return min(case["tiles"], most) if most else case["tiles"]
 
 
 def run_from(path, first):
@@ -182,29 +195,6 @@ def copy_bandwidth(driver, size):
     return 2 * size / microseconds / 1e3
 
 
-def fill_random(driver, block, size):
-    """Random bytes below 61: small finite numbers of every dtype."""
-    piece = min(size, 1 << 20)
-    driver.write(block, bytes(b % 61 for b in os.urandom(piece)))
-    for at in range(piece, size, piece):
-        driver.copy(block + at, block, min(piece, size - at))
-
-
-def time_case(driver, case, answer):
-    """Microseconds of one launch."""
-    kernel = loaded(driver, answer)
-    fault = driver.allocate(4)
-    blocks = [driver.allocate(size) for size in case["bytes"]]
-    for block, size in zip(blocks, case["bytes"]):
-        fill_random(driver, block, size)
-    arguments = launch_arguments(case, blocks, fault)
-    microseconds = driver.microseconds(lambda: kernel.launch(programs(driver, case), arguments))
-    for pointer in [*blocks, fault]:
-        driver.free(pointer)
-    kernel.unload()
-    return microseconds
-
-
 def read_cases(path):
     with gzip.open(path, "rt") as file:
         cases = [json.loads(line) for line in file]
@@ -213,47 +203,73 @@ def read_cases(path):
     return cases
 
 
+KINDS = ("numeric", "rows", "products", "attention")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", type=Path)
     parser.add_argument("out", type=Path)
+    parser.add_argument("--only", default=",".join(KINDS))
+    parser.add_argument("--tune", action="store_true")
+    parser.add_argument("--seconds", type=float, default=480, help="of all; what is not timed by then is left out")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--from", dest="first", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.first is not None:
         run_from(options.cases, options.first)
-    driver = Driver()
-    cases = read_cases(options.cases / "numeric.jsonl.gz")
-    timed = read_cases(options.cases / "timed.jsonl.gz")
     start = time.monotonic()
-    answers, distinct = compile_all([*cases, *timed], driver.capability, options.processes)
+    driver = Driver()
+    kinds = [kind for kind in KINDS if kind in options.only.split(",")]
+    cases = {kind: read_cases(options.cases / f"{kind}.jsonl.gz") for kind in kinds}
+    if not options.tune:
+        for kind in kinds:
+            cases[kind] = [case for case in cases[kind] if case.get("label", "planned") == "planned"]
+    answers, distinct = compile_all(sum(cases.values(), []), driver.capability, options.processes)
     result = {
         "card": driver.name,
         "driver": driver.version,
         "capability": driver.capability,
         "compiled": distinct,
         "compile_seconds": round(time.monotonic() - start, 2),
-        "timed": {},
     }
-    result["wrong"], result["ran"] = run_all(cases, answers)
+    options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / f"gpu-{re.sub(r'[^A-Za-z0-9]+', '-', driver.name).strip('-')}.json"
+
+    def save():
+        path.write_text(json.dumps(result, indent=1))
+
+    ok = True
+    if "numeric" in kinds:
+        result["wrong"], result["ran"] = run_all(cases["numeric"], answers[: len(cases["numeric"])])
+        ok = not result["wrong"] and result["ran"] == len(cases["numeric"])
+        result["numeric_seconds"] = round(time.monotonic() - start - result["compile_seconds"], 2)
+        save()
     try:
         result["copy_gb_per_s"] = round(copy_bandwidth(driver, 1 << 28), 1)
-        for case, answer in zip(timed, answers[len(cases) :]):
-            microseconds = time_case(driver, case, answer)
-            rate = case["traffic"] / microseconds / 1e3
-            result["timed"][case["name"]] = {
-                "us": round(microseconds, 2),
-                "gb_per_s": round(rate, 1),
-                "of_copy": round(rate / result["copy_gb_per_s"], 3),
-            }
-    except DriverError as error:
+        result["copy_64_mb_gb_per_s"] = round(copy_bandwidth(driver, 1 << 26), 1)
+        if len(kinds) > ("numeric" in kinds):
+            from bench import Bench
+
+            bench = Bench(driver, result, start + options.seconds, save)
+            at = 0
+            for kind in kinds:
+                part = answers[at : at + len(cases[kind])]
+                at += len(cases[kind])
+                if kind != "numeric":
+                    bench.run(kind, cases[kind], part)
+            if options.tune and "products" in kinds:
+                (options.out / "gemm_tiles.def").write_text(bench.tiles())
+    except (DriverError, ImportError) as error:
         # After a failed kernel the context is lost.
         result["stopped"] = str(error)
-    options.out.mkdir(parents=True, exist_ok=True)
-    name = re.sub(r"[^A-Za-z0-9]+", "-", driver.name).strip("-")
-    (options.out / f"gpu-{name}.json").write_text(json.dumps(result, indent=1))
-    print(json.dumps(result, indent=1)[:6000])
-    ok = not result["wrong"] and result["ran"] == len(cases) and "stopped" not in result
+    save()
+    print(json.dumps({k: v for k, v in result.items() if k not in KINDS}, indent=1)[:4000])
+    for kind in kinds:
+        for group, row in result.get(kind, {}).items():
+            best = min(row["us"].items(), key=lambda item: item[1]) if row["us"] else ("", 0)
+            print(kind, group, "floor", row["floor_us"], row["torch_us"], "planned", row["us"].get("planned"), "best", best)
+    ok = ok and "stopped" not in result and not result.get("wrong_timed")
     sys.stdout.flush()
     os._exit(0 if ok else 1)
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/triton/row_launch.h"
-#include "codegen/triton/row_source.h"
+#include "codegen/triton/kernel_source.h"
+#include "codegen/triton/launch_plan.h"
 #include "loopir/kernel.h"
 
 namespace flexor::codegen::triton {
@@ -23,7 +23,7 @@ struct CompileRequest {
 };
 
 // `divisible` says of each argument of `source` whether all its values are multiples of 16.
-CompileRequest row_request(const loopir::Kernel& kernel, const RowSource& source, const RowLaunch& launch,
-                           const std::vector<bool>& divisible);
+CompileRequest make_request(const loopir::Kernel& kernel, const KernelSource& source, const LaunchPlan& plan,
+                            const std::vector<bool>& divisible);
 
 }  // namespace flexor::codegen::triton

@@ -9,29 +9,28 @@
 #include <tuple>
 #include <vector>
 
-#include "codegen/triton/row_launch.h"
-#include "codegen/triton/row_source.h"
+#include "codegen/triton/generator.h"
 #include "support/check.h"
-#include "support/diagnostic.h"
 
 namespace flexor::codegen::triton {
 
 using loopir::Kernel;
-using loopir::KernelKind;
 using runtime::cuda::CudaPointer;
 using runtime::cuda::CudaStream;
 using runtime::cuda::DeviceKernel;
 
 namespace {
 
-constexpr std::int64_t kBlocksPerProcessor = 8;  // of a row kernel; each takes the next tile when it is done
 constexpr std::uint64_t kAlignment = 16;
+constexpr std::int64_t kScratchAlignment = 256;
 
 // What chooses machine code, but for alignment.
-using Shape = std::tuple<RowForm, int, int, int, int, bool>;
+using Shape = std::tuple<Form, std::vector<std::int64_t>, int, int, bool>;
 
-Shape shape_of(const RowLaunch& launch) {
-    return {launch.form, launch.block[0], launch.block[1], launch.block_k, launch.warps, launch.narrow};
+Shape shape_of(const LaunchPlan& plan) {
+    std::vector<std::int64_t> constants;
+    for (const auto& [name, value] : plan.constants) constants.push_back(value);
+    return {plan.form, std::move(constants), plan.warps, plan.stages, plan.narrow};
 }
 
 struct Variant {
@@ -41,30 +40,63 @@ struct Variant {
 
 }  // namespace
 
+// What programs of one launch leave each other, on one stream.
+struct Shared {
+    CudaPointer scratch = 0, counters = 0;
+    std::int64_t scratch_bytes = 0, counter_count = 0;
+};
+
 struct DeviceLauncher::Impl {
-    Kernel kernel;
-    RowLayout layout;
+    Impl(Generator from, std::shared_ptr<const runtime::cuda::Device> on, std::shared_ptr<CompilerProcess> with)
+        : generator(std::move(from)), device(std::move(on)), compiler(std::move(with)) {}
+    Generator generator;
     std::shared_ptr<const runtime::cuda::Device> device;
     std::shared_ptr<CompilerProcess> compiler;
     mutable std::mutex mutex;
-    std::map<RowForm, RowSource> sources;
+    std::map<Form, KernelSource> sources;
     std::map<Shape, std::vector<Variant>> variants;
+    std::map<CudaStream, Shared> shared;
 
-    RowLaunch plan(const std::int64_t* params) const {
-        return kernel.contraction ? plan_contraction(*kernel.contraction, layout, params) : plan_launch(layout, params);
+    ~Impl() {
+        for (const auto& [stream, piece] : shared) {
+            if (piece.scratch != 0) device->release(piece.scratch, stream);
+            if (piece.counters != 0) device->release(piece.counters, stream);
+        }
     }
 
-    const RowSource& source(RowForm form) {
+    const KernelSource& source(Form form) {
         const auto known = sources.find(form);
         if (known != sources.end()) return known->second;
-        RowSource made =
-            kernel.contraction ? write_contraction(kernel, layout) : write_row_kernel(kernel, layout, form);
-        return sources.emplace(form, std::move(made)).first->second;
+        return sources.emplace(form, generator.write(form)).first->second;
     }
 
-    std::int64_t programs(const RowLaunch& launch) const {
-        if (kernel.contraction) return std::min<std::int64_t>(launch.tiles, std::numeric_limits<std::int32_t>::max());
-        return std::min(launch.tiles, kBlocksPerProcessor * device->multiprocessors());
+    // Memory grows as launches want it. Counters are 0 from the start, and every launch leaves them so.
+    Expected<Shared> share(const LaunchPlan& plan, CudaStream stream) {
+        std::int64_t bytes = 0;
+        for (const std::int64_t part : plan.scratch) bytes += round_up(part);
+        if (bytes == 0 && plan.counters == 0) return Shared{};
+        Shared& piece = shared[stream];
+        if (bytes > piece.scratch_bytes) {
+            FLEXOR_ASSIGN(const CudaPointer made, device->allocate(static_cast<std::size_t>(bytes), stream));
+            if (piece.scratch != 0) device->release(piece.scratch, stream);
+            piece.scratch = made;
+            piece.scratch_bytes = bytes;
+        }
+        if (plan.counters > piece.counter_count) {
+            const std::vector<std::int32_t> zeros(static_cast<std::size_t>(plan.counters), 0);
+            const std::size_t size = zeros.size() * sizeof(std::int32_t);
+            FLEXOR_ASSIGN(const CudaPointer made, device->allocate(size, stream));
+            if (piece.counters != 0) device->release(piece.counters, stream);
+            piece.counters = made;
+            piece.counter_count = plan.counters;
+            FLEXOR_TRY(device->copy_to_device(made, zeros.data(), size, stream));
+            FLEXOR_TRY(device->synchronize(stream));
+        }
+        return piece;
+    }
+
+    static std::int64_t round_up(std::int64_t bytes) {
+        return (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
     }
 
     // The variant that assumes most of what holds.
@@ -78,7 +110,7 @@ struct DeviceLauncher::Impl {
         return found;
     }
 
-    Expected<std::shared_ptr<const DeviceKernel>> find(const RowLaunch& launch, const RowSource& from,
+    Expected<std::shared_ptr<const DeviceKernel>> find(const LaunchPlan& launch, const KernelSource& from,
                                                        std::uint64_t holds) {
         std::vector<Variant>& known = variants[shape_of(launch)];
         const Variant* found = best(known, holds);
@@ -89,10 +121,11 @@ struct DeviceLauncher::Impl {
         std::vector<bool> divisible;
         for (std::size_t i = 0; i < from.arguments.size(); ++i)
             divisible.push_back((assumed >> std::min<std::size_t>(i, 63) & 1) != 0);
-        CompileRequest request = row_request(kernel, from, launch, divisible);
+        CompileRequest request = generator.request(from, launch, divisible);
         request.target = device->capability();
         FLEXOR_ASSIGN(const runtime::cuda::DeviceCode code, compiler->compile(request));
-        FLEXOR_ASSIGN(std::shared_ptr<const DeviceKernel> made, DeviceKernel::load(device, code, kernel.name));
+        FLEXOR_ASSIGN(std::shared_ptr<const DeviceKernel> made,
+                      DeviceKernel::load(device, code, generator.kernel().name));
         known.push_back({assumed, made});
         return made;
     }
@@ -104,30 +137,24 @@ DeviceLauncher::~DeviceLauncher() = default;
 Expected<std::shared_ptr<DeviceLauncher>> DeviceLauncher::create(Kernel kernel,
                                                                  std::shared_ptr<const runtime::cuda::Device> device,
                                                                  std::shared_ptr<CompilerProcess> compiler) {
-    const auto refused = [&](const char* what) {
-        return Diagnostic(DiagnosticId::kNoCodeGenerator).found(kernel.name + ": " + what);
-    };
-    if (kernel.kind == KernelKind::kAttention) return refused("attention");
-    if (kernel.kind == KernelKind::kExtern) return refused("an extern kernel");
-    if (kernel.contraction && kernel.contraction->prologue) return refused("a contraction with a prologue");
-    auto impl = std::make_unique<Impl>();
-    impl->layout = kernel.contraction ? lay_out_epilogue(kernel) : lay_out(kernel.body);
-    impl->kernel = std::move(kernel);
-    impl->device = std::move(device);
-    impl->compiler = std::move(compiler);
+    FLEXOR_ASSIGN(Generator generator, Generator::create(std::move(kernel)));
+    auto impl = std::make_unique<Impl>(std::move(generator), std::move(device), std::move(compiler));
     return std::shared_ptr<DeviceLauncher>(new DeviceLauncher(std::move(impl)));
 }
 
 Expected<void> DeviceLauncher::launch(std::span<const CudaPointer> buffers, const std::int64_t* params,
                                       CudaPointer fault, CudaStream stream) {
-    FLEXOR_CHECK(buffers.size() == impl_->kernel.buffers.size());
-    const RowLaunch launch = impl_->plan(params);
-    if (launch.tiles == 0) return {};
+    FLEXOR_CHECK(buffers.size() == impl_->generator.kernel().buffers.size());
+    const int multiprocessors = impl_->device->multiprocessors();
+    FLEXOR_ASSIGN(const LaunchPlan plan, impl_->generator.plan(params, multiprocessors));
+    if (plan.tiles == 0) return {};
     std::vector<std::uint64_t> values;
     std::shared_ptr<const DeviceKernel> kernel;
     {
         const std::lock_guard lock(impl_->mutex);
-        const RowSource& source = impl_->source(launch.form);
+        const KernelSource& source = impl_->source(plan.form);
+        FLEXOR_ASSIGN(const Shared piece, impl_->share(plan, stream));
+        CudaPointer scratch = piece.scratch;
         std::uint64_t holds = 0;
         for (std::size_t i = 0; i < source.arguments.size(); ++i) {
             const Argument& argument = source.arguments[i];
@@ -135,7 +162,12 @@ Expected<void> DeviceLauncher::launch(std::span<const CudaPointer> buffers, cons
             switch (argument.kind) {
                 case ArgumentKind::kBuffer: value = buffers[argument.index]; break;
                 case ArgumentKind::kFault: value = fault; break;
-                case ArgumentKind::kExtent: value = static_cast<std::uint64_t>(launch.extents[argument.index]); break;
+                case ArgumentKind::kScratch:
+                    value = scratch;
+                    if (scratch != 0) scratch += static_cast<CudaPointer>(Impl::round_up(plan.scratch[argument.index]));
+                    break;
+                case ArgumentKind::kCounters: value = piece.counters; break;
+                case ArgumentKind::kExtent: value = static_cast<std::uint64_t>(plan.extents[argument.index]); break;
                 case ArgumentKind::kPlace:
                 case ArgumentKind::kNumber: value = static_cast<std::uint64_t>(params[argument.index]); break;
             }
@@ -144,9 +176,9 @@ Expected<void> DeviceLauncher::launch(std::span<const CudaPointer> buffers, cons
             if (argument.kind != ArgumentKind::kNumber && i < 63 && value % kAlignment == 0)
                 holds |= std::uint64_t{1} << i;
         }
-        FLEXOR_ASSIGN(kernel, impl_->find(launch, source, holds));
+        FLEXOR_ASSIGN(kernel, impl_->find(plan, source, holds));
     }
-    return kernel->launch(impl_->programs(launch), values, stream);
+    return kernel->launch(plan.programs(multiprocessors), values, stream);
 }
 
 std::size_t DeviceLauncher::variants() const {

@@ -14,11 +14,14 @@ namespace flexor::codegen::triton {
 // A variant is machine code for a tile, a form, a width of indices, and a set of arguments that are multiples of 16. Tiles
 // are powers of two and the sets of one tile at most kMostAlignments, so that variants are few whatever the sizes do: a set
 // beyond is served by a variant that assumes less. Thread-safe; a launch waits while another compiles.
+//
+// Where programs share a row or a sum, they meet in memory of the launcher's own, one piece a stream: work on a stream must
+// have ended before the stream is destroyed, and a launch on another stream does not disturb it.
 class DeviceLauncher {
 public:
     static constexpr std::size_t kMostAlignments = 4;
 
-    // Refused with NoCodeGenerator: attention, contractions with a prologue, extern kernels.
+    // Refused with NoCodeGenerator: see Generator.
     static Expected<std::shared_ptr<DeviceLauncher>> create(loopir::Kernel kernel,
                                                             std::shared_ptr<const runtime::cuda::Device> device,
                                                             std::shared_ptr<CompilerProcess> compiler);

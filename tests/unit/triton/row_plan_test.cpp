@@ -1,4 +1,4 @@
-#include "codegen/triton/row_launch.h"
+#include "codegen/triton/launch_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -19,50 +19,68 @@ row parallel [p0, p1, p2] row []
   s0 = store %2 [p4, p2, 1] v2
 )";
 
-RowLaunch planned(const char* text, std::vector<std::int64_t> params) {
+LaunchPlan planned(const char* text, std::vector<std::int64_t> params) {
     const loopir::Kernel kernel = verified(text);
-    return plan_launch(lay_out(kernel.body), params.data());
+    return plan_row(lay_out(kernel.body), params.data(), 132);
 }
 
-TEST(TritonRowLaunch, MergesDimsThatAllAccessesStepThroughAsOne) {
+TEST(TritonRowPlan, MergesDimsThatAllAccessesStepThroughAsOne) {
     // The bias keeps the last dim apart; the two before are one where both tensors are contiguous.
     EXPECT_EQ(planned(kMap, {4, 5, 6, 30, 30}).extents, (std::vector<std::int64_t>{1, 20, 6}));
     EXPECT_EQ(planned(kMap, {4, 5, 6, 31, 30}).extents, (std::vector<std::int64_t>{4, 5, 6}));
     EXPECT_EQ(planned(kMap, {1, 5, 6, 999, 30}).extents, (std::vector<std::int64_t>{1, 5, 6}));
 }
 
-TEST(TritonRowLaunch, LaunchesNothingWithoutElements) {
+TEST(TritonRowPlan, LaunchesNothingWithoutElements) {
     EXPECT_EQ(planned(kMap, {4, 0, 6, 0, 0}).tiles, 0);
     EXPECT_EQ(planned(kMap, {4, 5, 0, 0, 0}).tiles, 0);
     // A reduction over nothing still has a result.
-    const RowLaunch empty_rows = planned(loopir::testing::kAddReluSum, {3, 0});
+    const LaunchPlan empty_rows = planned(loopir::testing::kAddReluSum, {3, 0});
     EXPECT_EQ(empty_rows.tiles, 1);
-    EXPECT_EQ(empty_rows.form, RowForm::kResident);
+    EXPECT_EQ(empty_rows.form, Form::kResident);
     EXPECT_EQ(planned(loopir::testing::kAddReluSum, {0, 3}).tiles, 0);
 }
 
-TEST(TritonRowLaunch, TilesFollowTheRow) {
-    for (const auto& [length, block] : {std::pair{1, 1}, {33, 64}, {768, 1024}, {8192, 8192}}) {
-        const RowLaunch launch = planned(loopir::testing::kAddReluSum, {1000, length});
-        EXPECT_EQ(launch.form, RowForm::kResident) << length;
-        EXPECT_EQ(launch.block[1], block) << length;
-        EXPECT_EQ(launch.block[0], std::max(1024 / block, 1)) << length;
+TEST(TritonRowPlan, TilesFollowTheRow) {
+    struct Tile {
+        std::int64_t length, block_0, block_1;
+    };
+    for (const auto& [length, block_0, block_1] : {Tile{1, 1024, 1}, {33, 16, 64}, {768, 2, 1024}, {8192, 1, 8192}}) {
+        const LaunchPlan launch = planned(loopir::testing::kAddReluSum, {1000, length});
+        EXPECT_EQ(launch.form, Form::kResident) << length;
+        EXPECT_EQ(launch.constant("BLOCK_1"), block_1) << length;
+        EXPECT_EQ(launch.constant("BLOCK_0"), block_0) << length;
     }
-    const RowLaunch longer = planned(loopir::testing::kAddReluSum, {1000, 8193});
-    EXPECT_EQ(longer.form, RowForm::kLooped);
+    const LaunchPlan longer = planned(loopir::testing::kAddReluSum, {1000, 16385});
+    EXPECT_EQ(longer.form, Form::kLooped);
     EXPECT_EQ(longer.tiles, 1000);
+    // Nothing is masked where blocks end with the row.
+    EXPECT_EQ(planned(loopir::testing::kAddReluSum, {1000, 1024}).constant("EVEN_1"), 1);
+    EXPECT_EQ(planned(loopir::testing::kAddReluSum, {1000, 1023}).constant("EVEN_1"), 0);
 }
 
-TEST(TritonRowLaunch, TakesWideIndicesWhereAnAddressNeedsThem) {
+TEST(TritonRowPlan, SharesFewLongRows) {
+    const LaunchPlan one = planned(loopir::testing::kAddReluSum, {1, 1 << 24});
+    EXPECT_EQ(one.form, Form::kSplit);
+    EXPECT_EQ(one.tiles, 256);
+    EXPECT_EQ(one.counters, 1);
+    EXPECT_EQ(one.scratch, std::vector<std::int64_t>{256 * 4});
+    // The bytes read are those of the tensor, and what is left between is a number a program.
+    EXPECT_EQ(planned(loopir::testing::kAddReluSum, {200, 1 << 20}).form, Form::kLooped);
+    // A softmax walks the row more than once.
+    EXPECT_EQ(planned(loopir::testing::kSoftmax, {1, 1 << 24, 0}).form, Form::kLooped);
+}
+
+TEST(TritonRowPlan, TakesWideIndicesWhereAnAddressNeedsThem) {
     EXPECT_TRUE(planned(kMap, {4, 5, 6, 30, 30}).narrow);
     EXPECT_FALSE(planned(kMap, {4, 5, 6, std::int64_t{1} << 30, 30}).narrow);
     EXPECT_FALSE(planned(kMap, {std::int64_t{1} << 31, 1, 1, 1, 1}).narrow);
-    const RowLaunch huge = planned(kMap, {std::int64_t{1} << 40, std::int64_t{1} << 40, 6, 0, 0});
+    const LaunchPlan huge = planned(kMap, {std::int64_t{1} << 40, std::int64_t{1} << 40, 6, 0, 0});
     EXPECT_FALSE(huge.narrow);
 }
 
-TEST(TritonRowLaunch, ReducesColumnsAlongContiguousMemory) {
-    const RowLaunch launch = planned(R"(
+TEST(TritonRowPlan, ReducesColumnsAlongContiguousMemory) {
+    const LaunchPlan launch = planned(R"(
 kernel columns(%0: in f32, %1: out f32) params 2
 row parallel [p1] row [p0]
   v0 = load %0 [1, p1] : f32
@@ -70,20 +88,21 @@ row parallel [p1] row [p0]
   v1 = row_value s0 : f32
   s1 = store per_row %1 [1, 0] v1
 )",
-                                     {4096, 768});
-    EXPECT_EQ(launch.block[0], 32);
-    EXPECT_EQ(launch.tiles, 24);
+                                      {4096, 768});
+    EXPECT_EQ(launch.constant("BLOCK_0"), 128);
+    EXPECT_EQ(launch.form, Form::kSplit);
+    EXPECT_EQ(launch.tiles, 6 * 32);
 }
 
 TEST(TritonRowRequest, StatesTheArgumentsInOrder) {
     const loopir::Kernel kernel = verified(loopir::testing::kGather);
     const RowLayout layout = lay_out(kernel.body);
     const std::int64_t params[] = {3, 17, 5};
-    const RowLaunch launch = plan_launch(layout, params);
-    const RowSource source = write_row_kernel(kernel, layout, launch.form);
+    const LaunchPlan launch = plan_row(layout, params, 132);
+    const KernelSource source = write_row_kernel(kernel, layout, launch.form);
     std::vector<bool> divisible(source.arguments.size(), false);
     divisible[0] = true;
-    const CompileRequest request = row_request(kernel, source, launch, divisible);
+    const CompileRequest request = make_request(kernel, source, launch, divisible);
     const std::vector<std::pair<std::string, std::string>> expected = {
         {"b0", "*fp64"}, {"b1", "*i64"}, {"b2", "*u8"}, {"b3", "*fp64"}, {"fault", "*i32"},
         {"n0", "i32"},   {"n1", "i32"},  {"p1", "i32"}, {"p2", "i32"}};
@@ -96,14 +115,14 @@ TEST(TritonRowSource, IsTheSameTextForEqualKernels) {
     loopir::Kernel a = verified(loopir::testing::kSoftmax);
     loopir::Kernel b = a;
     b.buffers[0].name = "other";
-    for (const RowForm form : {RowForm::kResident, RowForm::kLooped}) {
-        const RowSource x = write_row_kernel(a, lay_out(a.body), form);
+    for (const Form form : {Form::kResident, Form::kLooped}) {
+        const KernelSource x = write_row_kernel(a, lay_out(a.body), form);
         EXPECT_EQ(x.text, write_row_kernel(b, lay_out(b.body), form).text);
         // One read of memory a pass over the row: one in registers, three block by block.
         std::size_t loads = 0;
         for (std::size_t at = x.text.find("tl.load"); at != std::string::npos; at = x.text.find("tl.load", at + 1))
             ++loads;
-        EXPECT_EQ(loads, form == RowForm::kResident ? 1u : 3u);
+        EXPECT_EQ(loads, form == Form::kResident ? 1u : 3u);
     }
 }
 

@@ -1,0 +1,69 @@
+#include "codegen/triton/gemm_tiles.h"
+
+#include <algorithm>
+
+#include "codegen/triton/address_range.h"
+
+namespace flexor::codegen::triton {
+
+namespace {
+
+constexpr std::int64_t kLeast = 16;  // of a side of a matrix product
+
+struct Entry {
+    std::int64_t most_m, n, k;
+    int bytes;  // of an element
+    GemmTile tile;
+};
+
+// One H200; tools/gpu/run.py --tune writes the rows.
+constexpr Entry kMeasured[] = {
+#define FLEXOR_GEMM_TILE(most_m, n, k, bytes, ...) {most_m, n, k, bytes, {__VA_ARGS__}},
+#include "codegen/triton/gemm_tiles.def"
+#undef FLEXOR_GEMM_TILE
+};
+
+}  // namespace
+
+GemmTile rule_for_gemm_tile(const GemmSize& size, int multiprocessors) {
+    GemmTile out;
+    const bool halves = dtype_size(size.dtype) == 2;
+    if (!halves) {
+        out = {64, 64, 32, 4, 2, 1, 8};
+    } else {
+        // The largest tile that still gives every processor one.
+        constexpr GemmTile kSizes[] = {{128, 256, 64, 8, 3, 1, 8},
+                                       {128, 128, 64, 8, 3, 1, 8},
+                                       {64, 128, 64, 4, 4, 1, 8},
+                                       {64, 64, 64, 4, 4, 1, 8}};
+        for (const GemmTile& one : kSizes) {
+            out = one;
+            if (saturated_product(ceil_div(size.m, one.m) * ceil_div(size.n, one.n), size.batch) >= multiprocessors)
+                break;
+        }
+    }
+    if (size.prologue) out.stages = 2;
+    out.m = static_cast<int>(std::max(power_of_two(size.m, out.m), kLeast));
+    out.n = static_cast<int>(std::max(power_of_two(size.n, out.n), kLeast));
+    out.k = static_cast<int>(std::max(power_of_two(size.k, out.k), kLeast));
+    if (out.m * out.n <= 64 * 64) out.warps = 4;
+    // Programs share k where there are fewer than processors.
+    const std::int64_t tiles = saturated_product(ceil_div(size.m, out.m) * ceil_div(size.n, out.n), size.batch);
+    const std::int64_t steps = size.k / out.k;
+    if (tiles > 0 && 2 * tiles <= multiprocessors && steps >= 8)
+        out.split = static_cast<int>(std::min({multiprocessors / tiles, steps / 4, std::int64_t{8}}));
+    return out;
+}
+
+GemmTile choose_gemm_tile(const GemmSize& size, int multiprocessors) {
+    if (size.batch == 1 && !size.prologue) {
+        for (const Entry& entry : kMeasured) {
+            if (size.m <= entry.most_m && size.n == entry.n && size.k == entry.k &&
+                entry.bytes == static_cast<int>(dtype_size(size.dtype)))
+                return entry.tile;
+        }
+    }
+    return rule_for_gemm_tile(size, multiprocessors);
+}
+
+}  // namespace flexor::codegen::triton

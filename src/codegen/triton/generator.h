@@ -1,0 +1,43 @@
+#pragma once
+// One kernel of the loop IR as what the compiler of device kernels and a launch take, whatever its kind.
+#include <map>
+#include <optional>
+
+#include "codegen/triton/compile_request.h"
+#include "codegen/triton/kernel_source.h"
+#include "codegen/triton/launch_plan.h"
+#include "loopir/kernel.h"
+#include "support/expected.h"
+
+namespace flexor::codegen::triton {
+
+// Tiles in place of those that the plan would take: for tests and for tuning.
+struct Forced {
+    RowTuning row;
+    const GemmTile* gemm = nullptr;
+    const AttentionTile* attention = nullptr;
+};
+
+class Generator {
+public:
+    // Refused with NoCodeGenerator: extern kernels, and attention whose heads are known to be too wide.
+    static Expected<Generator> create(loopir::Kernel kernel);
+
+    const loopir::Kernel& kernel() const { return kernel_; }
+    // None for kinds other than row kernels and contractions.
+    const std::optional<RowLayout>& layout() const { return layout_; }
+
+    // Refused with NoCodeGenerator: attention whose heads turn out to be too wide.
+    Expected<LaunchPlan> plan(const std::int64_t* params, int multiprocessors, const Forced& forced = {}) const;
+    KernelSource write(Form form) const;
+    // `divisible` says of each argument of `source` whether all its values are multiples of 16.
+    CompileRequest request(const KernelSource& source, const LaunchPlan& plan,
+                           const std::vector<bool>& divisible) const;
+
+private:
+    explicit Generator(loopir::Kernel kernel) : kernel_(std::move(kernel)) {}
+    loopir::Kernel kernel_;
+    std::optional<RowLayout> layout_;
+};
+
+}  // namespace flexor::codegen::triton

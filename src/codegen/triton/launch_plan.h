@@ -1,0 +1,58 @@
+#pragma once
+// What one launch needs: tile, form, and the values of the extents, from the launch's parameters.
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codegen/triton/gemm_tiles.h"
+#include "codegen/triton/kernel_source.h"
+#include "codegen/triton/row_layout.h"
+#include "loopir/kernel.h"
+
+namespace flexor::codegen::triton {
+
+// Form, constants, warps, stages and width of indices choose what is compiled.
+struct LaunchPlan {
+    Form form = Form::kResident;
+    std::vector<std::pair<std::string, std::int64_t>> constants;  // the source's constexpr arguments, in order
+    int warps = 4;
+    int stages = 3;
+    bool narrow = false;                // every index and address fits in 32 bits
+    std::vector<std::int64_t> extents;  // values of ArgumentKind::kExtent
+    std::int64_t tiles = 0;             // programs if each takes one tile; with 0 nothing is to be launched
+    int per_processor = 0;              // programs that a multiprocessor runs, each taking several tiles; 0: one a tile
+    std::vector<std::int64_t> scratch;  // bytes of each scratch
+    std::int64_t counters = 0;
+
+    std::int64_t constant(const std::string& name) const;
+    std::int64_t programs(int multiprocessors) const;
+};
+
+// How row kernels are tiled. The defaults are those that were measured best.
+struct RowTuning {
+    std::int64_t tile = 4096;       // elements of a tile, if there are so many
+    std::int64_t resident = 16384;  // a longer row is walked block by block
+    std::int64_t elements_per_thread = 16;
+    std::int64_t most_0 = 1 << 20, most_1 = 1 << 20;  // of a tile's sides
+    std::int64_t parts = 0;                           // of a split row; 0: as many as fill the device
+    bool walk = false;                                // whatever fits too
+    int threads = 2048;                               // that a multiprocessor runs at once
+    int stages = 1;                                   // of the loop over tiles
+};
+
+LaunchPlan plan_row(const RowLayout& layout, const std::int64_t* params, int multiprocessors,
+                    const RowTuning& tuning = {});
+// `tile` overrides the table's.
+LaunchPlan plan_contraction(const loopir::Contraction& contraction, const RowLayout& layout, const std::int64_t* params,
+                            int multiprocessors, const GemmTile* tile = nullptr);
+
+struct AttentionTile {
+    int queries = 0, keys = 0, warps = 4, stages = 2;
+};
+// Whether heads of that width are written.
+bool head_fits(std::int64_t head_dim, std::int64_t value_dim, DType dtype);
+LaunchPlan plan_attention(const loopir::Attention& attention, const std::int64_t* params, int multiprocessors,
+                          const AttentionTile* tile = nullptr);
+
+}  // namespace flexor::codegen::triton

@@ -1,0 +1,326 @@
+#include <algorithm>
+#include <array>
+
+#include "loopir/loopir.h"
+#include "support/check.h"
+#include "triton/cases.h"
+
+namespace flexor::tests {
+
+using namespace codegen::triton;
+using nlohmann::json;
+
+namespace {
+
+loopir::Kernel parsed(const std::string& text) {
+    auto kernel = loopir::parse(text);
+    FLEXOR_CHECK(kernel.has_value());
+    FLEXOR_CHECK(loopir::verify(*kernel).has_value());
+    return *std::move(kernel);
+}
+
+std::string number(std::int64_t n) { return std::to_string(n); }
+
+// Bytes of the elements that an access reaches.
+std::int64_t reached_bytes(const KernelRun& run, const RowLayout& layout, const loopir::Access& access) {
+    const auto value = [&](const loopir::IntRef& ref) {
+        return ref.is_constant ? ref.value : run.params[static_cast<std::size_t>(ref.value)];
+    };
+    auto bytes = static_cast<std::int64_t>(dtype_size(run.kernel.buffers[access.buffer].dtype));
+    for (std::uint32_t dim = 0; dim < layout.body.rank(); ++dim) {
+        if (value(access.strides[dim]) != 0) bytes *= value(layout.body.extents[dim]);
+    }
+    return bytes;
+}
+
+// layer norm, GELU, add and softmax over rows, as one kernel.
+const char* const kChain = R"(
+kernel chain(%0: in f32, %1: in f32, %2: in f32, %3: in f32, %4: out f32) params 2
+row parallel [p0] row [p1]
+  v0 = load %0 [p1, 1] : f32
+  s0 = reduce sum v0
+  v1 = row_value s0 : f32
+  v2 = param p1 : i64
+  v3 = cast v2 : f32
+  v4 = div v1, v3 : f32
+  v5 = sub v0, v4 : f32
+  v6 = mul v5, v5 : f32
+  s1 = reduce sum v6
+  v7 = row_value s1 : f32
+  v8 = div v7, v3 : f32
+  v9 = const 1e-05 : f32
+  v10 = add v8, v9 : f32
+  v11 = rsqrt v10 : f32
+  v12 = mul v5, v11 : f32
+  v13 = load %1 [0, 1] : f32
+  v14 = mul v12, v13 : f32
+  v15 = load %2 [0, 1] : f32
+  v16 = add v14, v15 : f32
+  v17 = const 0.7071067811865476 : f32
+  v18 = mul v16, v17 : f32
+  v19 = erf v18 : f32
+  v20 = const 0.5 : f32
+  v21 = mul v20, v16 : f32
+  v22 = const 1.0 : f32
+  v23 = add v19, v22 : f32
+  v24 = mul v21, v23 : f32
+  v25 = load %3 [p1, 1] : f32
+  v26 = add v24, v25 : f32
+  s2 = reduce max v26
+  v27 = row_value s2 : f32
+  v28 = sub v26, v27 : f32
+  v29 = exp v28 : f32
+  s3 = reduce sum v29
+  v30 = row_value s3 : f32
+  v31 = div v22, v30 : f32
+  v32 = mul v29, v31 : f32
+  s4 = store %4 [p1, 1] v32
+)";
+
+}  // namespace
+
+std::vector<json> timed_rows() {
+    struct Size {
+        const char* name;
+        std::int64_t rows, columns;
+    };
+    constexpr Size kSizes[] = {
+        {"chain", 21845, 768},      {"chain", 4096, 4096},       {"add_relu_sum", 21845, 768},
+        {"softmax", 43690, 768},    {"softmax", 2048, 16384},    {"softmax", 524288, 64},
+        {"column_sum", 4096, 4096}, {"column_sum", 21845, 768},  {"layer_norm_in_place", 21845, 768},
+        {"full_max", 4096, 4096},   {"full_max", 1, 16777216},   {"transposed_add", 4096, 4096},
+        {"concat", 21845, 768},     {"gather_rows", 8192, 1024}, {"layer_norm_in_place", 262144, 64}};
+    struct Choice {
+        const char* label;
+        RowTuning tuning;
+    };
+    std::vector<Choice> choices{{"planned", {}}};
+    const auto add = [&](const char* label, auto change) {
+        choices.push_back({label, {}});
+        change(choices.back().tuning);
+    };
+    add("tile 2048", [](RowTuning& t) { t.tile = 2048; });
+    add("tile 2048, 8 a thread", [](RowTuning& t) { t.tile = 2048, t.elements_per_thread = 8; });
+    add("tile 1024, 8 a thread", [](RowTuning& t) { t.tile = 1024, t.elements_per_thread = 8; });
+    add("tile 8192", [](RowTuning& t) { t.tile = 8192; });
+    add("8 a thread", [](RowTuning& t) { t.elements_per_thread = 8; });
+    add("32 a thread", [](RowTuning& t) { t.elements_per_thread = 32; });
+    add("2 stages", [](RowTuning& t) { t.stages = 2; });
+    add("2 stages, half the threads", [](RowTuning& t) { t.stages = 2, t.threads = 1024; });
+    add("3 stages, tile 2048", [](RowTuning& t) { t.stages = 3, t.tile = 2048; });
+    add("half the threads", [](RowTuning& t) { t.threads = 1024; });
+    add("resident to 4096", [](RowTuning& t) { t.resident = 4096; });
+    add("one tile a program", [](RowTuning& t) { t.threads = 1 << 26; });
+    std::vector<json> out;
+    for (const Size& size : kSizes) {
+        KernelRun run;
+        if (size.name == std::string("chain")) {
+            run.kernel = parsed(kChain);
+            run.params = {size.rows, size.columns};
+            run.name = "chain_" + number(size.rows) + "x" + number(size.columns);
+        } else {
+            run = text_kernel(size.name, size.rows, size.columns);
+        }
+        const Generator generator = generator_of(run.kernel);
+        std::vector<json> known;
+        for (const Choice& choice : choices) {
+            Forced forced;
+            forced.row = choice.tuning;
+            const LaunchPlan plan = *generator.plan(run.params.data(), kProcessors, forced);
+            json one = launch_case(run.name, generator, plan, run.params);
+            // A choice that changes nothing is no case.
+            if (std::find(known.begin(), known.end(), one) != known.end()) continue;
+            known.push_back(one);
+            one["group"] = run.name;
+            one["label"] = choice.label;
+            std::vector<std::int64_t> bytes(run.kernel.buffers.size(), 16);
+            std::int64_t traffic = 0;
+            for_each_access(generator.layout()->body, [&](const loopir::Access& access) {
+                const std::int64_t reached = reached_bytes(run, *generator.layout(), access);
+                bytes[access.buffer] = std::max(bytes[access.buffer], reached + 64);
+                traffic += reached;
+            });
+            one["bytes"] = bytes;
+            one["traffic"] = traffic;
+            out.push_back(std::move(one));
+        }
+    }
+    return out;
+}
+
+namespace {
+
+struct Product {
+    const char* name;
+    std::int64_t n, k;
+    bool gelu, residual;
+    const char* dtype;
+};
+
+// x [m, k] times the transpose of w [n, k], plus bias, then what follows.
+std::string product_text(const Product& p) {
+    const std::string d = p.dtype, n = number(p.n), k = number(p.k);
+    std::string out = "kernel " + std::string(p.name) + "(%0 x: in " + d + ", %1 w: in " + d + ", %2 bias: in " + d +
+                      ", %3: out " + d + (p.residual ? ", %4: in " + d : "") + ") params 1\n" +
+                      "contraction batch 0 m p0 n " + n + " k " + k + " accumulate f32\n" + "  a %0 : " + d +
+                      " [] row " + k + " col 1\n  b %1 : " + d + " [] row 1 col " + k + "\n  epilogue parallel [p0, " +
+                      n + "] row []\n    v0 = accumulator : f32\n" + "    v1 = load %2 [0, 1] : " + d + "\n";
+    int next = 2;
+    const auto value = [&](const std::string& text) {
+        out += "    v" + number(next) + " = " + text + "\n";
+        return "v" + number(next++);
+    };
+    const bool halves = d != "f32";
+    const std::string bias = halves ? value("cast v1 : f32") : "v1";
+    std::string last = value("add v0, " + bias + " : f32");
+    const auto rounded = [&](const std::string& v) {
+        return halves ? value("cast " + value("cast " + v + " : " + d) + " : f32") : v;
+    };
+    if (p.gelu) {
+        const std::string x = rounded(last);
+        const std::string root = value("const 0.7071067811865476 : f32");
+        const std::string erf = value("erf " + value("mul " + x + ", " + root + " : f32") + " : f32");
+        const std::string up = value("add " + erf + ", " + value("const 1.0 : f32") + " : f32");
+        last = value("mul " + value("mul " + value("const 0.5 : f32") + ", " + x + " : f32") + ", " + up + " : f32");
+    }
+    if (p.residual) {
+        const std::string x = rounded(last);
+        const std::string other = value("load %4 [" + n + ", 1] : " + d);
+        last = value("add " + x + ", " + (halves ? value("cast " + other + " : f32") : other) + " : f32");
+    }
+    if (halves) last = value("cast " + last + " : " + d);
+    return out + "    s0 = store %3 [" + n + ", 1] " + last + "\n";
+}
+
+}  // namespace
+
+std::vector<json> timed_products() {
+    constexpr Product kProducts[] = {
+        {"qkv", 2304, 768, false, false, "bf16"},     {"out", 768, 768, false, false, "bf16"},
+        {"fc1", 3072, 768, false, false, "bf16"},     {"fc2", 768, 3072, false, false, "bf16"},
+        {"fc1_gelu", 3072, 768, true, false, "bf16"}, {"fc2_residual", 768, 3072, false, true, "bf16"},
+        {"fc1_exact", 3072, 768, false, false, "f32"}};
+    std::vector<GemmTile> tiles;
+    for (const int group : {1, 8}) {
+        for (const auto& [m, n, k, warps] : std::vector<std::array<int, 4>>{{64, 64, 64, 4},
+                                                                            {64, 64, 128, 4},
+                                                                            {64, 128, 64, 4},
+                                                                            {64, 128, 128, 4},
+                                                                            {128, 64, 64, 4},
+                                                                            {128, 128, 64, 4},
+                                                                            {128, 128, 64, 8},
+                                                                            {64, 256, 64, 4},
+                                                                            {128, 256, 64, 8},
+                                                                            {256, 128, 64, 8}}) {
+            for (const int stages : {3, 4, 5}) {
+                const int bytes = (m + n) * k * 2 * stages;
+                if (bytes > 220 * 1024 || (stages == 3 && bytes < 90 * 1024) || (group == 1 && stages != 4)) continue;
+                tiles.push_back({m, n, k, warps, stages, 1, group});
+            }
+        }
+    }
+    for (const int split : {2, 3, 4}) {
+        tiles.push_back({64, 64, 64, 4, 4, split, 8});
+        tiles.push_back({64, 128, 64, 4, 4, split, 8});
+        tiles.push_back({128, 128, 64, 8, 4, split, 8});
+    }
+    const std::vector<GemmTile> exact{
+        {32, 64, 32, 4, 2, 1, 8},   {64, 64, 32, 4, 2, 1, 8},  {64, 64, 32, 8, 2, 1, 8},
+        {64, 64, 16, 4, 3, 1, 8},   {64, 128, 16, 8, 2, 1, 8}, {128, 64, 16, 8, 2, 1, 8},
+        {128, 128, 16, 8, 2, 1, 8}, {64, 128, 32, 4, 2, 1, 8}, {128, 128, 32, 8, 3, 1, 8}};
+    std::vector<json> out;
+    for (const Product& product : kProducts) {
+        const Generator generator = generator_of(parsed(product_text(product)));
+        const bool halves = std::string(product.dtype) != "f32";
+        for (const std::int64_t m : {64, 264, 512, 1024, 1600, 2048}) {
+            const std::vector<std::int64_t> params{m};
+            const std::string name = std::string(product.name) + "_" + number(m);
+            const auto add = [&](const std::string& label, const LaunchPlan& plan) {
+                json one = launch_case(name, generator, plan, params);
+                one["group"] = name;
+                one["label"] = label;
+                const std::int64_t size = halves ? 2 : 4;
+                one["bytes"] = {m * product.k * size, product.n * product.k * size, product.n * size,
+                                m * product.n * size};
+                if (product.residual) one["bytes"].push_back(m * product.n * size);
+                one["traffic"] =
+                    (m * product.k + product.n * product.k + m * product.n * (product.residual ? 2 : 1)) * size;
+                one["flops"] = 2 * m * product.n * product.k;
+                one["torch"] = {{"op", "linear"},        {"m", m},
+                                {"n", product.n},        {"k", product.k},
+                                {"gelu", product.gelu},  {"residual", product.residual},
+                                {"dtype", product.dtype}};
+                out.push_back(std::move(one));
+            };
+            add("planned", *generator.plan(params.data(), kProcessors));
+            for (const GemmTile& tile : halves ? tiles : exact) {
+                // Small tiles for few rows alone, and no part of k where there are tiles enough.
+                const std::int64_t count = (m + tile.m - 1) / tile.m * ((product.n + tile.n - 1) / tile.n);
+                if (count > 1200 || (tile.split > 1 && count > 90) || (tile.split == 1 && count < 20)) continue;
+                Forced forced;
+                forced.gemm = &tile;
+                std::string label;
+                for (const int part : {tile.m, tile.n, tile.k, tile.warps, tile.stages, tile.split, tile.group})
+                    label += (label.empty() ? "" : ", ") + number(part);
+                add(label, *generator.plan(params.data(), kProcessors, forced));
+            }
+        }
+    }
+    return out;
+}
+
+std::vector<json> timed_attention() {
+    struct Size {
+        const char* name;
+        std::int64_t batch, heads, length, head;
+        bool causal, lengths;
+    };
+    constexpr Size kSizes[] = {{"whole", 8, 12, 256, 64, false, false},   {"whole", 8, 12, 64, 64, false, false},
+                               {"lengths", 8, 12, 256, 64, false, true},  {"lengths", 8, 12, 4096, 64, false, true},
+                               {"causal", 4, 16, 2048, 128, true, false}, {"whole", 4, 16, 2048, 128, false, false}};
+    const std::vector<AttentionTile> tiles{{64, 64, 4, 2},   {64, 64, 4, 3},   {64, 128, 4, 2}, {128, 64, 4, 2},
+                                           {128, 64, 4, 3},  {128, 64, 8, 2},  {128, 64, 8, 3}, {128, 128, 8, 2},
+                                           {128, 128, 8, 3}, {128, 128, 4, 2}, {32, 64, 4, 2},  {64, 32, 4, 3}};
+    std::vector<json> out;
+    for (const Size& size : kSizes) {
+        const std::int64_t width = size.heads * size.head, row = 3 * width;
+        const std::string d = number(size.head), r = number(row), w = number(width), h = number(size.heads);
+        // q, k and v lie beside each other, as a projection leaves them.
+        const std::string inner = " [p1, " + d + ", " + r + ", 1]\n";
+        std::string text =
+            std::string("kernel attend(%0: in bf16, %1: out bf16") + (size.lengths ? ", %2: in i64" : "") +
+            ") params 3\nattention bf16 batch p0 heads " + h + " kv_heads " + h + " q_len p2 kv_len p2 head_dim " + d +
+            " value_dim " + d + " scale default\n  q %0" + inner + "  k %0 + " + w + inner + "  v %0 + " +
+            number(2 * width) + inner + "  out %1 [" + number(size.length * width) + ", " + d + ", " + w +
+            ", 1]\n  mask " + (size.causal ? "causal" : "none") + "\n" + (size.lengths ? "  lengths %2 [1]\n" : "");
+        const Generator generator = generator_of(parsed(text));
+        const std::vector<std::int64_t> params{size.batch, size.length * row, size.length};
+        const std::string name = std::string("attention_") + size.name + "_" + number(size.batch) + "x" + h + "x" +
+                                 number(size.length) + "x" + d;
+        const auto add = [&](const std::string& label, const LaunchPlan& plan) {
+            json one = launch_case(name, generator, plan, params);
+            one["group"] = name;
+            one["label"] = label;
+            one["bytes"] = {size.batch * size.length * row * 2, size.batch * size.length * width * 2};
+            if (size.lengths) one["bytes"].push_back(size.batch * 8);
+            one["traffic"] = size.batch * size.length * (row + width) * 2;
+            one["flops"] = 4 * size.batch * size.heads * size.length * size.length * size.head / (size.causal ? 2 : 1);
+            one["torch"] = {{"op", "attention"},      {"batch", size.batch}, {"heads", size.heads},
+                            {"length", size.length},  {"head", size.head},   {"causal", size.causal},
+                            {"lengths", size.lengths}};
+            out.push_back(std::move(one));
+        };
+        add("planned", *generator.plan(params.data(), kProcessors));
+        for (const AttentionTile& tile : tiles) {
+            Forced forced;
+            forced.attention = &tile;
+            std::string label;
+            for (const int part : {tile.queries, tile.keys, tile.warps, tile.stages})
+                label += (label.empty() ? "" : ", ") + number(part);
+            add(label, *generator.plan(params.data(), kProcessors, forced));
+        }
+    }
+    return out;
+}
+
+}  // namespace flexor::tests
