@@ -44,7 +44,7 @@ def worker(tmp_path):
     worker.close()
 
 
-GOLDEN = ["add_relu_sum_3x17", "softmax_3x17", "layer_norm_in_place_3x17", "gather_rows_3x17", "column_sum_3x17"]
+GOLDEN = ["add_relu_sum_3x33", "softmax_3x33", "layer_norm_in_place_3x33", "gather_rows_3x33", "column_sum_3x33"]
 
 
 @pytest.mark.parametrize("name", GOLDEN)
@@ -75,7 +75,7 @@ def test_interpreted_kernels_leave_what_the_evaluator_leaves(numeric, tmp_path):
             assert result.returncode == 0, result.stderr[-2000:]
             last = result.stdout.splitlines()[-1]
             assert last.startswith("ran ") and last.endswith(", wrong 0"), result.stdout[-4000:]
-            assert int(last.split()[1].rstrip(",")) > 300
+            assert int(last.split()[1].rstrip(",")) > 200
 
 
 def programs(tmp_path):
@@ -131,8 +131,8 @@ def test_kernels_run_on_the_gpu(tmp_path):
 
 def test_the_worker_refuses_a_bad_source_and_goes_on(numeric, worker):
     assert worker.first.startswith("triton 3.6")
-    good = next(case for case in numeric if case["name"] == "op_add_f32/resident")
-    bad = {**good, "source": good["source"].replace("v0 + v1", "v0 + nothing")}
+    good = next(case for case in numeric if case["name"] == "cast_f32/resident")
+    bad = {**good, "source": good["source"].replace("tl.cast(v0, tl.float64)", "tl.cast(nothing, tl.float64)")}
     answer, text = worker.compile(bad)
     assert "refused" in answer and b"nothing" in text
     answer, cubin = worker.compile(good)

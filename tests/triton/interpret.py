@@ -46,6 +46,22 @@ def patch_index():
     interpreter._patch_lang_tensor = patched
 
 
+def patch_dot():
+    """The interpreter holds a bf16 as its bits, and multiplies these."""
+    plain = interpreter.InterpreterBuilder.create_dot
+
+    def widened(handle):
+        if handle.dtype != tl.bfloat16:
+            return handle
+        bits = handle.data.view(numpy.uint16).astype(numpy.uint32) << 16
+        return TensorHandle(bits.view(numpy.float32), tl.float32)
+
+    def create_dot(self, a, b, d, *rest):
+        return plain(self, widened(a), widened(b), d, *rest)
+
+    interpreter.InterpreterBuilder.create_dot = create_dot
+
+
 def load_worker():
     path = ROOT / "python" / "flexor" / "_triton_worker.py"
     spec = importlib.util.spec_from_file_location("triton_worker", path)
@@ -159,6 +175,7 @@ def run(case, worker):
 
 def main(path, filter=""):
     patch_index()
+    patch_dot()
     worker = load_worker()
     ran = wrong = 0
     for line in Path(path).read_text().splitlines():

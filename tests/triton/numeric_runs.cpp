@@ -1,6 +1,8 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <span>
 
 #include "loopir/loopir.h"
 #include "loopir/scalar_value.h"
@@ -38,8 +40,13 @@ void put(std::vector<std::uint8_t>& bytes, DType dtype, std::int64_t at, double 
     loopir::store_scalar(bytes.data(), dtype, at, loopir::scalar_from_double(dtype, value));
 }
 
-// One stored value a place, operands[i] holding the i-th operand of each.
-KernelRun map_run(const std::string& name, ScalarOp op, DType operand, DType result,
+struct Operation {
+    ScalarOp op;
+    DType result;
+};
+
+// Operators of the same operands, each with a buffer of its own; operands[i] holds the i-th operand of each place.
+KernelRun map_run(const std::string& name, const std::vector<Operation>& operations, const std::vector<DType>& dtypes,
                   const std::vector<std::vector<double>>& operands) {
     KernelRun run;
     run.name = run.kernel.name = name;
@@ -51,35 +58,33 @@ KernelRun map_run(const std::string& name, ScalarOp op, DType operand, DType res
     body.extents = {IntRef::slot(0)};
     body.parallel = 1;
     BodyBuilder b(body);
-    const bool select = op == ScalarOp::kSelect;
     std::vector<NodeId> nodes;
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-        const DType dtype = select && i == 0 ? DType::kBool : operand;
-        const auto buffer = static_cast<std::uint32_t>(i);
-        run.kernel.buffers.push_back({"", dtype, true, false});
+    const auto buffer = [&](DType dtype, bool read) {
+        run.kernel.buffers.push_back({"", dtype, read, !read});
         run.memory.push_back(zeros(dtype, count));
-        for (std::int64_t at = 0; at < count; ++at)
-            put(run.memory[i], dtype, at, operands[i][static_cast<std::size_t>(at)]);
         Access access;
-        access.buffer = buffer;
+        access.buffer = static_cast<std::uint32_t>(run.kernel.buffers.size() - 1);
         access.strides = {IntRef::constant(1)};
-        nodes.push_back(b.load(dtype, access));
+        return access;
+    };
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+        const Access access = buffer(dtypes[i], true);
+        for (std::int64_t at = 0; at < count; ++at)
+            put(run.memory[i], dtypes[i], at, operands[i][static_cast<std::size_t>(at)]);
+        nodes.push_back(b.load(dtypes[i], access));
     }
-    NodeId value = 0;
-    if (op == ScalarOp::kCast)
-        value = b.cast(nodes[0], result);
-    else if (select)
-        value = b.select(nodes[0], nodes[1], nodes[2]);
-    else if (op == ScalarOp::kFma)
-        value = b.fma(nodes[0], nodes[1], nodes[2]);
-    else
-        value = nodes.size() == 1 ? b.unary(op, nodes[0]) : b.binary(op, nodes[0], nodes[1]);
-    Access target;
-    target.buffer = static_cast<std::uint32_t>(operands.size());
-    target.strides = {IntRef::constant(1)};
-    run.kernel.buffers.push_back({"", result, false, true});
-    run.memory.push_back(zeros(result, count));
-    b.store(value, target, false);
+    for (const Operation& operation : operations) {
+        NodeId value = 0;
+        if (operation.op == ScalarOp::kCast)
+            value = b.cast(nodes[0], operation.result);
+        else if (operation.op == ScalarOp::kSelect)
+            value = b.select(nodes[0], nodes[1], nodes[2]);
+        else if (operation.op == ScalarOp::kFma)
+            value = b.fma(nodes[0], nodes[1], nodes[2]);
+        else
+            value = nodes.size() == 1 ? b.unary(operation.op, nodes[0]) : b.binary(operation.op, nodes[0], nodes[1]);
+        b.store(value, buffer(operation.result, false), false);
+    }
     return run;
 }
 
@@ -104,16 +109,28 @@ void add_operators(std::vector<KernelRun>& runs) {
 #include "loopir/scalar_ops.def"
 #undef X
     };
-    for (const ScalarOp op : kOps) {
-        for (const DType dtype : kAll) {
+    for (const DType dtype : kAll) {
+        const std::vector<double> values = special_values(dtype);
+        // Operators that fault stand alone, for the flag is one; a shift's second operand is a count.
+        std::map<std::string, std::vector<ScalarOp>> groups;
+        for (const ScalarOp op : kOps) {
             if (!applies(op, dtype)) continue;
-            const std::vector<double> values = special_values(dtype);
-            const int arity = loopir::scalar_arity(op);
+            const bool divides = op == ScalarOp::kFloorDiv || op == ScalarOp::kTruncDiv || op == ScalarOp::kFloorMod ||
+                                 op == ScalarOp::kTruncMod;
             const bool shift = op == ScalarOp::kShl || op == ScalarOp::kShr;
+            const bool alone = op == ScalarOp::kSelect || (divides && is_integer(dtype));
+            groups[alone   ? loopir::scalar_name(op)
+                   : shift ? "shifts"
+                           : "of_" + std::to_string(loopir::scalar_arity(op))]
+                .push_back(op);
+        }
+        for (const auto& [group, ops] : groups) {
+            const int arity = loopir::scalar_arity(ops[0]);
+            const bool select = ops[0] == ScalarOp::kSelect, shift = group == "shifts";
             std::vector<std::vector<double>> operands(static_cast<std::size_t>(arity));
             for (std::size_t i = 0; i < values.size(); ++i) {
                 for (std::size_t j = 0; j < (arity > 1 ? values.size() : 1); ++j) {
-                    if (op == ScalarOp::kSelect) {
+                    if (select) {
                         operands[0].push_back(static_cast<double>(i % 2));
                         operands[1].push_back(values[i]);
                         operands[2].push_back(values[j]);
@@ -125,61 +142,66 @@ void add_operators(std::vector<KernelRun>& runs) {
                     if (arity > 2) operands[2].push_back(values[(i + j) % values.size()]);
                 }
             }
-            const DType result = loopir::scalar_class(op) == ScalarClass::kCompare ? DType::kBool : dtype;
-            runs.push_back(map_run("op_" + std::string(loopir::scalar_name(op)) + "_" + std::string(dtype_name(dtype)),
-                                   op, dtype, result, operands));
+            std::vector<DType> dtypes(static_cast<std::size_t>(arity), dtype);
+            if (select) dtypes[0] = DType::kBool;
+            std::vector<Operation> operations;
+            for (const ScalarOp op : ops)
+                operations.push_back({op, loopir::scalar_class(op) == ScalarClass::kCompare ? DType::kBool : dtype});
+            runs.push_back(map_run("op_" + group + "_" + std::string(dtype_name(dtype)), operations, dtypes, operands));
         }
     }
     for (const DType from : kAll) {
+        std::vector<Operation> casts;
         for (const DType to : kAll) {
-            if (from == to) continue;
-            runs.push_back(map_run("cast_" + std::string(dtype_name(from)) + "_" + std::string(dtype_name(to)),
-                                   ScalarOp::kCast, from, to, {special_values(from)}));
+            if (from != to) casts.push_back({ScalarOp::kCast, to});
         }
+        runs.push_back(map_run("cast_" + std::string(dtype_name(from)), casts, {from}, {special_values(from)}));
     }
 }
 
-// Rows of special values reduced, with the first, the last or no NaN.
+// All that a dtype is reduced by, in one kernel.
 void add_reductions(std::vector<KernelRun>& runs) {
-    constexpr Combine kCombines[] = {Combine::kSum, Combine::kProd, Combine::kMax,    Combine::kMin,
-                                     Combine::kAny, Combine::kAll,  Combine::kArgMax, Combine::kArgMin};
-    for (const Combine combine : kCombines) {
-        const bool logical = combine == Combine::kAny || combine == Combine::kAll;
-        const bool arg = combine == Combine::kArgMax || combine == Combine::kArgMin;
-        for (const DType dtype : kAll) {
-            if (logical ? dtype != DType::kBool
-                        : std::find(std::begin(kComputing), std::end(kComputing), dtype) == std::end(kComputing))
-                continue;
-            for (const std::int64_t length : {0, 1, 17}) {
-                const std::string name = std::string("reduce_") + loopir::combine_name(combine) + "_" +
-                                         std::string(dtype_name(dtype)) + "_" + std::to_string(length);
-                KernelRun run;
-                run.name = run.kernel.name = name;
-                constexpr std::int64_t kRows = 5;
-                run.params = {kRows, length};
-                run.kernel.param_count = 2;
-                const DType result = arg ? DType::kI64 : dtype;
-                run.kernel.buffers = {{"", dtype, true, false}, {"", result, false, true}};
-                run.memory = {zeros(dtype, kRows * length), zeros(result, kRows)};
-                for (std::int64_t i = 0; i < kRows * length; ++i) {
-                    const std::int64_t row = i / length, column = i % length;
-                    double value = static_cast<double>((i * 7 + row) % 5) - (dtype == DType::kU8 ? 0 : 2);
-                    if (dtype == DType::kBool) value = row == 0 ? 0 : row == 1 ? 1 : column == 3;
-                    const bool nan = is_floating(dtype) && (row == 1   ? column == 0
-                                                            : row == 2 ? column % 9 == 8
-                                                                       : false);
-                    put(run.memory[0], dtype, i, nan ? std::nan("") : value);
-                }
-                Body& body = run.kernel.body;
-                body.extents = {IntRef::slot(0), IntRef::slot(1)};
-                body.parallel = 1;
-                BodyBuilder b(body);
-                Access access{0, {}, {IntRef::slot(1), IntRef::constant(1)}, {}, loopir::kNoNode};
-                const std::uint32_t stage = b.reduce(combine, b.load(dtype, access));
-                Access target{1, {}, {IntRef::constant(1), IntRef::constant(0)}, {}, loopir::kNoNode};
-                b.store(b.row_value(result, stage), target, true);
-                runs.push_back(std::move(run));
+    constexpr Combine kArithmetic[] = {Combine::kSum, Combine::kProd,   Combine::kMax,
+                                       Combine::kMin, Combine::kArgMax, Combine::kArgMin};
+    constexpr Combine kLogical[] = {Combine::kAny, Combine::kAll};
+    for (const DType dtype : kAll) {
+        const bool logical = dtype == DType::kBool;
+        if (!logical && std::find(std::begin(kComputing), std::end(kComputing), dtype) == std::end(kComputing))
+            continue;
+        for (const std::int64_t length : {0, 1, 17}) {
+            KernelRun run;
+            run.name = run.kernel.name = "reduce_" + std::string(dtype_name(dtype)) + "_" + std::to_string(length);
+            run.small_tiles = length == 17;
+            constexpr std::int64_t kRows = 5;
+            run.params = {kRows, length};
+            run.kernel.param_count = 2;
+            run.kernel.buffers = {{"", dtype, true, false}};
+            run.memory = {zeros(dtype, kRows * length)};
+            for (std::int64_t i = 0; i < kRows * length; ++i) {
+                const std::int64_t row = i / length, column = i % length;
+                double value = static_cast<double>((i * 7 + row) % 5) - (dtype == DType::kU8 ? 0 : 2);
+                if (logical) value = row == 0 ? 0 : row == 1 ? 1 : column == 3;
+                const bool nan = is_floating(dtype) && (row == 1 ? column == 0 : row == 2 ? column % 9 == 8 : false);
+                put(run.memory[0], dtype, i, nan ? std::nan("") : value);
             }
+            Body& body = run.kernel.body;
+            body.extents = {IntRef::slot(0), IntRef::slot(1)};
+            body.parallel = 1;
+            BodyBuilder b(body);
+            const NodeId value = b.load(dtype, {0, {}, {IntRef::slot(1), IntRef::constant(1)}, {}, loopir::kNoNode});
+            const std::span<const Combine> combines =
+                logical ? std::span<const Combine>(kLogical) : std::span<const Combine>(kArithmetic);
+            for (const Combine combine : combines) {
+                const bool arg = combine == Combine::kArgMax || combine == Combine::kArgMin;
+                const DType result = arg ? DType::kI64 : dtype;
+                const std::uint32_t stage = b.reduce(combine, value);
+                const auto buffer = static_cast<std::uint32_t>(run.kernel.buffers.size());
+                run.kernel.buffers.push_back({"", result, false, true});
+                run.memory.push_back(zeros(result, kRows));
+                b.store(b.row_value(result, stage),
+                        {buffer, {}, {IntRef::constant(1), IntRef::constant(0)}, {}, loopir::kNoNode}, true);
+            }
+            runs.push_back(std::move(run));
         }
     }
 }
@@ -557,6 +579,7 @@ void add_random(std::vector<KernelRun>& runs) {
         run.kernel = random.kernel;
         run.params = random.params;
         run.memory = random.memory;
+        run.small_tiles = seed % 3 == 0;
         runs.push_back(std::move(run));
     }
 }

@@ -1,7 +1,7 @@
 // A contraction as the text of a Triton function.
 //
-// A program has one tile of the result and one of the parts of k. A partial sum goes to scratch; the last program of a tile to end
-// adds all of them in their order, so that the result does not depend on which that is.
+// A program has one tile of the result and one of the parts of k. A partial sum goes to scratch; the last program of a tile to
+// end adds all of them in their order, so that the result does not depend on which that is.
 #include <optional>
 
 #include "codegen/triton/body_writer.h"
