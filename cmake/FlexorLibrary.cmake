@@ -2,7 +2,10 @@
 
 add_library(flexor_core STATIC)
 add_library(flexor_shared SHARED)
-set_target_properties(flexor_shared PROPERTIES OUTPUT_NAME flexor LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+# One file, named as programs that link to it ask for it: interfaces may change with the minor version.
+set(abi_version "${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}")
+set_target_properties(flexor_shared PROPERTIES OUTPUT_NAME flexor LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib"
+  VERSION ${abi_version} SOVERSION ${abi_version})
 foreach(folder IN LISTS FLEXOR_FOLDERS)
   target_sources(flexor_core PRIVATE $<TARGET_OBJECTS:flexor_${folder}>)
   target_sources(flexor_shared PRIVATE $<TARGET_OBJECTS:flexor_${folder}>)

@@ -87,6 +87,10 @@ private:
     std::vector<Diagnostic> causes_;
 };
 
+// Gets the library's last words before it aborts: a law of its own that does not hold, or the absent side of an Expected
+// that was asked for. Without a sink they go to stderr, and nothing else ever does.
+FLEXOR_API void set_fatal_sink(void (*sink)(void* context, std::string_view text), void* context);
+
 namespace detail {
 // What asking for the absent side of an Expected ends in: a line on stderr, then abort.
 [[noreturn]] FLEXOR_API void no_value(const Diagnostic* why);

@@ -23,6 +23,14 @@
 
 namespace flexor {
 
+// Where the pool of a session gets its memory; null: from the system. Called from any thread, one at a time, until the
+// session and all tensors in its memory are gone; it must not call the library. `bytes` are those of the request.
+struct PoolAllocator {
+    void* (*allocate)(void* context, std::size_t bytes, std::size_t alignment) = nullptr;  // null: there is none left
+    void (*release)(void* context, void* data, std::size_t bytes) = nullptr;
+    void* context = nullptr;
+};
+
 struct SessionOptions {
     bool compile = true;      // false: interpreter only
     bool exact_only = false;  // no symbols: one entry per exact shape (the "before" of the classic experiment)
@@ -33,6 +41,7 @@ struct SessionOptions {
     std::uint32_t exact_capacity = 512;   // exact records per region and thread, least recently used go first
     std::uint32_t entry_capacity = 64;    // entries per region and signature (FROZEN versions), likewise
     std::uint32_t max_call_depth = 1000;  // nested function calls, 1 to 1000
+    PoolAllocator allocator = {};         // both functions or none
 };
 struct StressOptions;  // switches of the project's tests: flexor/stress.h, which is not installed
 
@@ -70,12 +79,26 @@ public:
     // filled, and keeps its memory from call to call.
     Expected<void> run_into(const Module& module, std::int32_t function, std::span<const Value> arguments,
                             std::vector<Value>& results, const CallOptions& call = {});
+    // Writes every output to memory of the caller: a tensor for each, of the output's dtype and sizes, in which no two
+    // elements share memory. What would be written while it is read is refused: an output that shares memory with an
+    // input, a weight or another output (E0515). Strides are free; where they are those of the result (row-major, mostly)
+    // and the result is neither an input nor a view, nothing is copied and, after prepare, no memory is allocated. After
+    // a refusal of the run, or of a buffer that does not fit the output (E0514), the contents of all are undefined.
+    Expected<void> run_into(const Module& module, std::int32_t function, std::span<const Value> arguments,
+                            std::span<const Tensor> outputs, const CallOptions& call = {});
     static std::int32_t function_index(const Module& module, std::string_view function);  // -1: none
 
-    // Compiles, packs and touches ahead of time: runs the function at the ends and in the middle of the ranges (sizes
-    // of other symbols are picked as for example_arguments), so that later calls of the range on this thread neither
-    // compile nor grow the pool. Not for programs that call their host.
-    Expected<void> prepare(const Module& module, std::span<const SizeRange> ranges, std::string_view function = "main");
+    // Compiles, packs and touches ahead of time, so that later calls of the range on this thread, and on as many other
+    // threads as are said, neither compile nor grow the pool: runs the function at the ends of the ranges and at sizes
+    // in between (those of other symbols are picked as for example_arguments). Threads that begin later take over what
+    // was made ready for them. Not for programs that call their host; NotPrepared (E0605) where sizes of the range need
+    // more compilations than are kept, because they are FROZEN.
+    Expected<void> prepare(const Module& module, std::span<const SizeRange> ranges, std::string_view function = "main",
+                           int other_threads = 0);
+
+    // Module::load for a program that is to run here: MissingHook (E0705) if it calls its host and a name is not bound.
+    Expected<Module> load(const std::string& path) const;
+    Expected<void> require_hooks(const Module& module) const;
 
     // Makes a host function (or a foreign value) reachable under a name. Binding a name again replaces it.
     void bind(std::string name, ForeignFunction function);

@@ -7,12 +7,14 @@
 """
 
 import logging
+from typing import TYPE_CHECKING, Any
 
-from flexor._decorator import disable, jit, op
-from flexor._module import Module, from_text, load, registry
-from flexor._options import FROZEN, Dim
-from flexor.builder import Builder, FunctionBuilder, Symbol, Var, Weight
-from flexor.errors import (
+from flexor import _platform
+
+_platform.check()
+
+from flexor._module import Module, from_text, load, registry  # noqa: E402
+from flexor.errors import (  # noqa: E402
     ArgumentError,
     AssertionFailed,
     DivisionError,
@@ -33,8 +35,42 @@ from flexor.errors import (
     StaleWeights,
     TextError,
 )
-from flexor.frontend.cpython.typed import TensorType
-from flexor.session import Session, dashboard, default_session, prometheus, stats
+from flexor.session import Session, dashboard, default_session, prometheus, stats  # noqa: E402
+
+if TYPE_CHECKING:
+    from flexor._decorator import disable, jit, op
+    from flexor._options import FROZEN, Dim
+    from flexor.builder import Builder, FunctionBuilder, Symbol, Var, Weight
+    from flexor.frontend.cpython.typed import TensorType
+else:
+    # Read when they are first asked for: what follows Python functions is half of the package.
+    _LATER = {
+        "disable": "_decorator",
+        "jit": "_decorator",
+        "op": "_decorator",
+        "FROZEN": "_options",
+        "Dim": "_options",
+        "Builder": "builder",
+        "FunctionBuilder": "builder",
+        "Symbol": "builder",
+        "Var": "builder",
+        "Weight": "builder",
+        "TensorType": "frontend.cpython.typed",
+    }
+
+    def __getattr__(name: str) -> Any:
+        home = _LATER.get(name)
+        if home is None:
+            raise AttributeError(f"module 'flexor' has no attribute {name!r}")
+        import importlib
+
+        value = getattr(importlib.import_module(f"flexor.{home}"), name)
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_LATER})
+
 
 __version__ = "0.1.0"
 

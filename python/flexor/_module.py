@@ -15,7 +15,7 @@ _SCALARS = {"int": "i", "float": "f", "bool": "b"}  # kinds of inputs that take 
 class Module(CallerBase):
     """A verified, immutable program with its weights, callable as its function `function` on the default session.
 
-    `module(*inputs, **named_inputs)`: inputs stand in order or by name; optional ones may be left out, or be None. A tensor is a
+    `module(*inputs, out=None, **named_inputs)`: inputs stand in order or by name; optional ones may be left out, or be None. A tensor is a
     numpy.ndarray or a torch.Tensor in CPU memory, of one of the dtypes bool, uint8, int8, int32, int64, float16, bfloat16 (of
     ml_dtypes in NumPy), float32 and float64, or an object with __dlpack__; it is not copied. Its dtype and rank are those that
     `inputs()` tells, and its sizes fit the declared dims: equal where the same symbol stands, inside the symbol's range. An int,
@@ -24,6 +24,9 @@ class Module(CallerBase):
 
     One output comes back bare, several as a tuple; tensors as torch tensors if an input was one, else as NumPy arrays. A result
     is new memory, unless the program returns an argument, which is that very object, or a view of one.
+
+    `out`, an array or tensor or a list or tuple of one for each output, gets the outputs and is returned. Each has the output's
+    dtype and sizes (else E0514), any strides, and shares no memory with an input or another one (E0515).
 
     Raises ArgumentError (E05xx) for inputs that contradict the declaration, DTypeError (E04xx) and ShapeError (E03xx) for what
     an op refuses, AssertionFailed (E0508), ResourceLimit (E06xx), NotSupported (E0704 for tensors without plain memory, E0705

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from flexor import _flexor, _flexor_fast, _kinds
 from flexor._flexor_fast import RunnerBase
-from flexor._module import Module
+from flexor._module import Module, load
 from flexor.errors import from_diagnostic
 
 _log = logging.getLogger("flexor")
@@ -57,8 +58,8 @@ class Session(RunnerBase):
 
     Raises ArgumentError (E0507) for options, and for values of FLEXOR_* variables, that make no sense.
 
-    `run(module, *inputs, **named_inputs)` runs a Module as calling it does, on this session: the class Module says what inputs
-    and results are, and what is raised.
+    `run(module, *inputs, out=None, **named_inputs)` runs a Module as calling it does, on this session: the class Module says
+    what inputs and results are, and what is raised.
     """
 
     def __init__(
@@ -97,21 +98,30 @@ class Session(RunnerBase):
         """
         _flexor_fast.bind_value(self.native.address(), _kinds.text("bind_value", "name", name), value)
 
-    def prepare(self, module: Module, ranges: Mapping[str, tuple[int, int]] | None = None) -> None:
-        """Compiles, packs and touches ahead of time: runs the module with made-up inputs at the ends and in the middle of the
-        ranges of its symbols, ends included: `session.prepare(module, {"S": (1, 512)})`. Afterwards calls of the range on this
-        thread neither compile nor grow the pool.
+    def load(self, path: str | os.PathLike[str], function: str = "main") -> Module:
+        """flexor.load for a program that is to run here: raises NotSupported (E0705) if it calls its host and a name is not bound.
+        Calling the module runs it on the default session; `run` is for this one."""
+        module = load(path, function)
+        self.native.require_hooks(module.native)
+        return module
+
+    def prepare(self, module: Module, ranges: Mapping[str, tuple[int, int]] | None = None, *, other_threads: int = 0) -> None:
+        """Compiles, packs and touches ahead of time: runs the module with made-up inputs at the ends of the ranges of its symbols,
+        ends included, and at sizes in between: `session.prepare(module, {"S": (1, 512)})`. Afterwards calls of the range on this
+        thread, and on as many other threads as are said, neither compile nor grow the pool.
 
         Sizes of other symbols are picked from their declarations. Raises ModuleError for a symbol that the module does not have
-        (E0112) or an empty range (E0113), NotSupported (E0705) for a program that calls its host, and what the run raises.
+        (E0112) or an empty range (E0113), NotSupported (E0705) for a program that calls its host, ResourceLimit (E0605) where
+        FROZEN sizes of the range need more compilations than are kept, and what the run raises.
         """
+        threads = _kinds.integer("prepare", "other_threads", other_threads, bits=32)
         if not isinstance(module, Module):
             raise _kinds.wrong_kind("prepare", "module", module, "a Module")
         sizes = []
         for symbol, ends in (ranges or {}).items():
             lo, hi = _pair(symbol, ends)
             sizes.append((_kinds.text("prepare", "ranges", symbol), lo, hi))
-        self.native.prepare(module.native, sizes, module.function)
+        self.native.prepare(module.native, sizes, module.function, max(threads, 0))
 
     def interrupt(self) -> None:
         """Stops every run that is under way on this session, at its next loop head or launch, with Interrupted (E0509). For

@@ -5,6 +5,7 @@
 #include "binding.h"
 #include "flexor/session.h"
 #include "flexor/stress.h"
+#include "interpreter.h"
 
 namespace flexor::python {
 
@@ -13,7 +14,7 @@ namespace {
 // Runs `work` without the interpreter lock.
 template <class F>
 auto unlocked(F&& work) {
-    nb::gil_scoped_release release;
+    const OtherThreads others;
     return work();
 }
 
@@ -60,13 +61,14 @@ void bind_session(nb::module_& m) {
         .def("prepare",
              [](Session& s, const Module& module,
                 const std::vector<std::tuple<std::string, std::int64_t, std::int64_t>>& ranges,
-                const std::string& function) {
+                const std::string& function, int other_threads) {
                  std::vector<SizeRange> sizes;
                  for (const auto& [symbol, lo, hi] : ranges) sizes.push_back({symbol, lo, hi});
-                 const auto done = unlocked([&] { return s.prepare(module, sizes, function); });
+                 const auto done = unlocked([&] { return s.prepare(module, sizes, function, other_threads); });
                  raise_if_set();
                  check(done);
              })
+        .def("require_hooks", [](const Session& s, const Module& module) { check(s.require_hooks(module)); })
         .def("interrupt", [](Session& s) { s.interrupt(); })
         .def("stats_json", [](const Session& s) { return to_json(s.stats()); })
         .def("prometheus", [](const Session& s) { return to_prometheus(s.stats()); })

@@ -1,11 +1,13 @@
 #include "driver/kernel_cache.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <tuple>
 
 #include "loopir/loopir.h"
 #include "runtime/kernels/extern_kernels.h"
+#include "runtime/stop_check.h"
 #include "support/diagnostic.h"
 
 #ifdef FLEXOR_WITH_LLVM
@@ -67,18 +69,24 @@ Expected<KernelCache::Built> KernelCache::fill([[maybe_unused]] std::span<execut
         ++built.compiled;
         built.code_bytes += slot.handle->code_bytes();
     };
-    const auto compiled = codegen::compile_kernels(missing);
-    for (std::size_t i = 0; i < missing.size(); ++i) {
-        if (compiled) {
-            keep(i, (*compiled)[i]);
-            continue;
+    // A region of very many kernels is left between two batches, when the run that waits for it is to stop.
+    constexpr std::size_t kBatch = 32;
+    for (std::size_t begin = 0; begin < missing.size(); begin += kBatch) {
+        if (runtime::stop_requested()) return Diagnostic(DiagnosticId::kInterrupted);
+        const std::span batch = std::span(missing).subspan(begin, std::min(kBatch, missing.size() - begin));
+        const auto compiled = codegen::compile_kernels(batch);
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+            if (compiled) {
+                keep(begin + i, (*compiled)[i]);
+                continue;
+            }
+            // One of them is at fault: each by itself.
+            auto one = codegen::compile_kernels({&batch[i], 1});
+            if (one)
+                keep(begin + i, (*one)[0]);
+            else
+                error = std::move(one).error();
         }
-        // One of them is at fault: each by itself.
-        auto one = codegen::compile_kernels({&missing[i], 1});
-        if (one)
-            keep(i, (*one)[0]);
-        else
-            error = std::move(one).error();
     }
     if (error) return std::move(*error);
     return built;

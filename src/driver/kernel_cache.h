@@ -24,8 +24,9 @@ public:
         std::uint32_t hits = 0;
         std::uint64_t code_bytes = 0;
     };
-    // Sets the handles of all kernels; those that no structurally equal kernel has yet are compiled in one object. On
-    // failure those that could not be made, and no others, are without one.
+    // Sets the handles of all kernels; those that no structurally equal kernel has yet are compiled, some to an object.
+    // On failure those that could not be made, and no others, are without one; Interrupted, in between, says nothing
+    // about any.
     Expected<Built> fill(std::span<executable::KernelSlot> kernels);
 
 private:

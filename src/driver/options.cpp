@@ -29,6 +29,8 @@ Expected<SessionOptions> checked(const SessionOptions& options) {
         return refuse("threads", std::to_string(options.threads),
                       "1 to " + std::to_string(support::kMaxThreads) + ", or 0 for as many as before");
     }
+    if ((options.allocator.allocate == nullptr) != (options.allocator.release == nullptr))
+        return refuse("allocator", "one function", "both functions, or none");
     if (options.max_call_depth < 1 || options.max_call_depth > kMaxCallDepth) {
         return refuse("max_call_depth", std::to_string(options.max_call_depth),
                       "1 to " + std::to_string(kMaxCallDepth));

@@ -148,7 +148,7 @@ Pipeline::Compiled Pipeline::compile_once(const vm::CompileRequest& request, con
     if (auto built = build_kernels(*executable, times); !built) {
         for (const executable::KernelSlot& slot : executable->kernels) {
             // A build without a code generator refuses everything, which says nothing about an op.
-            if (available() && slot.handle == nullptr)
+            if (available() && slot.handle == nullptr && built.error().id() != DiagnosticId::kInterrupted)
                 refused->insert(refused->end(), slot.sites.begin(), slot.sites.end());
         }
         return std::move(built).error();

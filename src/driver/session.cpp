@@ -6,6 +6,7 @@
 #include "driver/example.h"
 #include "driver/options.h"
 #include "driver/pipeline.h"
+#include "driver/prepare.h"
 #include "driver/report.h"
 #include "flexor/stress.h"
 #include "runtime/pool.h"
@@ -62,7 +63,8 @@ struct Session::Impl {
     Impl(const SessionOptions& given, const StressOptions& stress, std::unique_ptr<Diagnostic> refused)
         : options(given),
           error(std::move(refused)),
-          pool(runtime::Pool::create({given.soft_limit, given.hard_limit, stress.poison})),
+          pool(runtime::Pool::create({given.soft_limit, given.hard_limit, stress.poison, given.allocator.allocate,
+                                      given.allocator.release, given.allocator.context})),
           pipeline({stress.fuse, stress.evaluate_kernels, stress.end_at_once}, &telemetry),
           engine(
               {given.exact_only, given.exact_capacity, given.entry_capacity, given.max_call_depth, stress.fail_guards},
@@ -129,6 +131,12 @@ Expected<void> Session::run_into(const Module& module, std::int32_t function, st
     return impl_->engine.run(bytecode::module_ref(module), function, arguments, results, call);
 }
 
+Expected<void> Session::run_into(const Module& module, std::int32_t function, std::span<const Value> arguments,
+                                 std::span<const Tensor> outputs, const CallOptions& call) {
+    if (impl_->error != nullptr) return *impl_->error;
+    return impl_->engine.run_into(bytecode::module_ref(module), function, arguments, outputs, call);
+}
+
 std::int32_t Session::function_index(const Module& module, std::string_view function) {
     return bytecode::module_ref(module)->find_function(function);
 }
@@ -168,45 +176,50 @@ Expected<std::vector<Value>> Session::example_arguments(const Module& module, st
     return driver::make_arguments(ref, index, driver::example_sizes(ref, index));
 }
 
-Expected<void> Session::prepare(const Module& module, std::span<const SizeRange> ranges, std::string_view function) {
+Expected<void> Session::prepare(const Module& module, std::span<const SizeRange> ranges, std::string_view function,
+                                int other_threads) {
     const std::int32_t index = function_index(module, function);
     if (index < 0) return Diagnostic(DiagnosticId::kUnknownName).operand("function").found(std::string(function));
-    const bytecode::Module& ref = *bytecode::module_ref(module);
-    if (!ref.hooks.empty()) {
+    if (impl_->error != nullptr) return *impl_->error;
+    const bytecode::ModuleRef& ref = bytecode::module_ref(module);
+    if (!ref->hooks.empty()) {
         return Diagnostic(DiagnosticId::kMissingHook)
-            .operand(ref.hooks.front())
+            .operand(ref->hooks.front())
             .hint("a program that calls its host cannot be run ahead of time");
     }
-    driver::FixedSizes low, middle, high;
-    for (const SizeRange& range : ranges) {
-        std::size_t symbol = 0;
-        while (symbol < ref.symbols.size() && ref.symbols[symbol].name != range.symbol) ++symbol;
-        if (symbol == ref.symbols.size()) {
-            std::vector<std::string_view> names;
-            for (const bytecode::SymbolDecl& declared : ref.symbols) names.emplace_back(declared.name);
-            return Diagnostic(DiagnosticId::kUnknownName)
-                .operand("symbol")
-                .found(range.symbol)
-                .hint(support::near_miss_hint(range.symbol, names));
-        }
-        if (range.lo > range.hi || range.lo < 0) {
-            return Diagnostic(DiagnosticId::kBadSymbolRange)
-                .operand(range.symbol)
-                .found(std::to_string(range.lo) + ".." + std::to_string(range.hi));
-        }
-        const auto id = static_cast<types::SymbolId>(symbol);
-        low[id] = range.lo;
-        middle[id] = range.lo + (range.hi - range.lo) / 2;
-        high[id] = range.hi;
-    }
-    // The largest sizes first: memory grows once.
-    for (const driver::FixedSizes& fixed : {high, low, middle}) {
-        const std::vector<std::int64_t> sizes = driver::example_sizes(ref, index, fixed);
-        FLEXOR_ASSIGN(const std::vector<Value> arguments, driver::make_arguments(ref, index, sizes));
+    FLEXOR_ASSIGN(const driver::Preparation preparation, driver::Preparation::of(*ref, index, ranges));
+    const driver::PreparedRun run = [&](std::span<const Value> arguments) -> Expected<bool> {
         std::vector<Value> results;
+        const std::uint64_t compilations = impl_->telemetry.compilations();
         FLEXOR_TRY(run_into(module, index, arguments, results));
+        return impl_->telemetry.compilations() != compilations;
+    };
+    runtime::start_workers();
+    FLEXOR_TRY(preparation.compile(run));
+    return driver::on_threads(other_threads + 1, [&]() -> Expected<void> {
+        FLEXOR_TRY(preparation.touch(run));
+        impl_->engine.settle_thread(ref);
+        return {};
+    });
+}
+
+Expected<void> Session::require_hooks(const Module& module) const {
+    std::vector<std::string> missing;
+    Value value;
+    for (const std::string& hook : module.hooks()) {
+        if (!impl_->hooks.value(hook, &value)) missing.push_back(hook);
     }
-    return {};
+    if (missing.empty()) return {};
+    return Diagnostic(DiagnosticId::kMissingHook)
+        .operand(missing.front())
+        .found("no function or value bound under " + support::join(missing, ", "))
+        .hint("bind them before the program is loaded");
+}
+
+Expected<Module> Session::load(const std::string& path) const {
+    FLEXOR_ASSIGN(Module module, Module::load(path));
+    FLEXOR_TRY(require_hooks(module));
+    return module;
 }
 
 Stats Session::stats() const {

@@ -25,16 +25,8 @@ void* map_memory(std::size_t bytes) {
     return data;
 }
 
-void* system_allocate(std::size_t capacity) {
-    if (capacity >= kLarge) return map_memory(capacity);
-    return std::aligned_alloc(kTensorAlignment, (capacity + kGuard + 63) / 64 * 64);
-}
-
-void system_free(void* data, std::size_t capacity) {
-    if (capacity >= kLarge)
-        ::munmap(data, capacity);
-    else
-        std::free(data);
+std::size_t with_guard(std::size_t capacity) {
+    return capacity >= kLarge ? capacity : (capacity + kGuard + 63) / 64 * 64;
 }
 
 struct Adopted {
@@ -72,7 +64,22 @@ std::size_t Pool::class_index(std::size_t capacity) {
 // ---------------------------------------------------------------- pool
 
 Pool::~Pool() {
-    for (const auto& [capacity, data] : idle_) system_free(data, capacity);
+    for (const auto& [capacity, data] : idle_) give_memory(data, capacity);
+}
+
+void* Pool::take_memory(std::size_t capacity) {
+    if (options_.allocate != nullptr)
+        return options_.allocate(options_.context, with_guard(capacity), kTensorAlignment);
+    return capacity >= kLarge ? map_memory(capacity) : std::aligned_alloc(kTensorAlignment, with_guard(capacity));
+}
+
+void Pool::give_memory(void* data, std::size_t capacity) {
+    if (options_.release != nullptr)
+        options_.release(options_.context, data, with_guard(capacity));
+    else if (capacity >= kLarge)
+        ::munmap(data, capacity);
+    else
+        std::free(data);
 }
 
 void Pool::set_listener(std::function<void(const PoolEvent&)> listener) {
@@ -104,7 +111,7 @@ std::uint64_t Pool::free_idle(std::uint64_t bytes) {
     std::uint64_t freed = 0;
     while (freed < bytes && !idle_.empty()) {
         const auto last = std::prev(idle_.end());
-        system_free(last->second, last->first);
+        give_memory(last->second, last->first);
         freed += last->first;
         idle_.erase(last);
     }
@@ -123,7 +130,7 @@ std::uint64_t Pool::reclaim_arenas(const Arena* keep, std::uint64_t bytes) {
             !arena->state_.compare_exchange_strong(idle, Arena::kReclaiming, std::memory_order_acquire))
             continue;
         if (arena->base_ != nullptr) {
-            ::munmap(arena->base_, arena->capacity_);
+            arena->give_back();
             freed += arena->capacity_;
             note_live(-static_cast<std::int64_t>(arena->capacity_));
             arena->base_ = nullptr;
@@ -177,19 +184,17 @@ Block Pool::allocate(std::size_t bytes) {
     std::vector<PoolEvent> events;
     {
         std::lock_guard lock(mutex_);
-        // Small sizes match their class; a large block serves requests of at least 8/9 of it.
         const auto found = idle_.lower_bound(capacity);
-        if (found != idle_.end() &&
-            (found->first == capacity || (capacity >= kLarge && found->first <= capacity + capacity / 8))) {
+        if (found != idle_.end() && (found->first < kLarge || found->first / 8 <= capacity)) {
             block = {found->second, found->first};
             idle_bytes_ -= found->first;
-            idle_.erase(found);
+            spare_.push_back(idle_.extract(found));
             reuses_.fetch_add(1, std::memory_order_relaxed);
         } else if (admit(capacity, capacity >= kLarge ? capacity : 0, nullptr, events)) {
-            void* data = system_allocate(capacity);
+            void* data = take_memory(capacity);
             if (data == nullptr) {
                 free_idle(~std::uint64_t{0});
-                data = system_allocate(capacity);
+                data = take_memory(capacity);
             }
             if (data != nullptr) {
                 block = {data, capacity};
@@ -208,7 +213,15 @@ void Pool::release(Block block) {
     if (block.data == nullptr) return;
     note_live(-static_cast<std::int64_t>(block.capacity));
     std::lock_guard lock(mutex_);
-    idle_.emplace(block.capacity, block.data);
+    if (spare_.empty()) {
+        idle_.emplace(block.capacity, block.data);
+    } else {
+        auto node = std::move(spare_.back());
+        spare_.pop_back();
+        node.key() = block.capacity;
+        node.mapped() = block.data;
+        idle_.insert(std::move(node));
+    }
     idle_bytes_ += block.capacity;
     shrink(0, nullptr);
 }
@@ -263,15 +276,23 @@ void Pool::reset_peaks() {
 
 // ---------------------------------------------------------------- cache
 
+Block PoolCache::take(std::size_t class_index, std::size_t bytes) {
+    Bin& bin = bins_[class_index];
+    const Block block{bin.blocks[--bin.count], capacity_of(class_index)};
+    if (bin.count == 0) filled_[class_index / 64] &= ~(std::uint64_t{1} << (class_index % 64));
+    pool_->note_live(static_cast<std::int64_t>(block.capacity));
+    if (pool_->options_.poison) std::memset(block.data, 0xFF, bytes);
+    return block;
+}
+
 Block PoolCache::allocate(std::size_t bytes) {
     if (bytes <= kMaxCached) {
-        const std::size_t capacity = Pool::round_up(bytes);
-        Bin& bin = bins_[Pool::class_index(capacity)];
-        if (bin.count > 0) {
-            const Block block{bin.blocks[--bin.count], capacity};
-            pool_->note_live(static_cast<std::int64_t>(capacity));
-            if (pool_->options_.poison) std::memset(block.data, 0xFF, bytes);
-            return block;
+        const std::size_t wanted = Pool::class_index(Pool::round_up(bytes));
+        if (bins_[wanted].count > 0) return take(wanted, bytes);
+        std::uint64_t mask = ~std::uint64_t{0} << (wanted % 64);
+        for (std::size_t word = wanted / 64; word < std::size(filled_); ++word, mask = ~std::uint64_t{0}) {
+            if (const std::uint64_t larger = filled_[word] & mask)
+                return take(word * 64 + static_cast<std::size_t>(std::countr_zero(larger)), bytes);
         }
     }
     // What this cache keeps is idle memory too (M1).
@@ -284,9 +305,11 @@ void PoolCache::release(Block block) {
     if (pool_->over_soft()) {
         flush();
     } else if (block.capacity <= kMaxCached) {
-        Bin& bin = bins_[Pool::class_index(block.capacity)];
+        const std::size_t index = Pool::class_index(block.capacity);
+        Bin& bin = bins_[index];
         if (bin.count < kDepth) {
             bin.blocks[bin.count++] = block.data;
+            filled_[index / 64] |= std::uint64_t{1} << (index % 64);
             pool_->note_live(-static_cast<std::int64_t>(block.capacity));
             return;
         }
@@ -297,13 +320,14 @@ void PoolCache::release(Block block) {
 void PoolCache::flush() {
     for (std::size_t i = 0; i < kClasses; ++i) {
         Bin& bin = bins_[i];
-        const std::size_t capacity = (8 + (i & 7)) << (i / 8 + 3);
+        const std::size_t capacity = capacity_of(i);
         while (bin.count > 0) {
             // The pool counts a released block out of the live bytes; the cache has done so already.
             pool_->note_live(static_cast<std::int64_t>(capacity));
             pool_->release({bin.blocks[--bin.count], capacity});
         }
     }
+    std::fill(std::begin(filled_), std::end(filled_), 0);
 }
 
 // ---------------------------------------------------------------- arena
@@ -317,7 +341,7 @@ Arena::~Arena() {
     std::lock_guard lock(pool_->mutex_);
     std::erase(pool_->arenas_, this);
     if (base_ == nullptr) return;
-    ::munmap(base_, capacity_);
+    give_back();
     pool_->reserved_ -= capacity_;
     pool_->note_live(-static_cast<std::int64_t>(capacity_));
 }
@@ -338,26 +362,47 @@ void Arena::release() {
     pool_->shrink(0, nullptr);
 }
 
+// Whatever books are kept of it is the caller's.
+void Arena::give_back() {
+    if (pool_->options_.release != nullptr)
+        pool_->options_.release(pool_->options_.context, base_, capacity_);
+    else
+        ::munmap(base_, capacity_);
+}
+
+// Growing in place keeps the pages that are already backed; only the new ones cost a first touch. False: what was there
+// is there still, or, of a host's allocator, nothing is.
+bool Arena::grow_memory(std::size_t wanted) {
+    if (pool_->options_.allocate != nullptr) {
+        if (base_ != nullptr) give_back();
+        pool_->reserved_ -= capacity_;
+        pool_->note_live(-static_cast<std::int64_t>(capacity_));
+        base_ = pool_->options_.allocate(pool_->options_.context, wanted, kTensorAlignment);
+        capacity_ = 0;
+        return base_ != nullptr;
+    }
+    void* data = base_ == nullptr ? map_memory(wanted) : ::mremap(base_, capacity_, wanted, MREMAP_MAYMOVE);
+    if (data == nullptr || data == MAP_FAILED) return false;
+    if (wanted >= kHuge) ::madvise(data, wanted, MADV_HUGEPAGE);
+    base_ = data;
+    return true;
+}
+
 void* Arena::reserve_slow(std::size_t bytes) {
     FLEXOR_DCHECK(state_.load(std::memory_order_relaxed) == kBusy);
     if (bytes > capacity_ || base_ == nullptr) {
         if (bytes > (std::size_t{1} << 62)) return nullptr;
         const std::size_t wanted = (bytes + kGuard + kLargeUnit - 1) / kLargeUnit * kLargeUnit;
-        const std::size_t more = wanted - capacity_;
+        std::size_t more = wanted - capacity_;
         std::vector<PoolEvent> events;
         bool grown = false;
         {
             std::lock_guard lock(pool_->mutex_);
-            if (pool_->admit(more, more, this, events)) {
-                // Growing in place keeps the pages that are already backed; only the new ones cost a first touch.
-                void* data = base_ == nullptr ? map_memory(wanted) : ::mremap(base_, capacity_, wanted, MREMAP_MAYMOVE);
-                if (data != nullptr && data != MAP_FAILED) {
-                    if (wanted >= kHuge) ::madvise(data, wanted, MADV_HUGEPAGE);
-                    base_ = data;
-                    capacity_ = wanted;
-                    pool_->grown(more, events);
-                    grown = true;
-                }
+            if (pool_->admit(more, more, this, events) && grow_memory(wanted)) {
+                more = wanted - capacity_;
+                capacity_ = wanted;
+                pool_->grown(more, events);
+                grown = true;
             }
         }
         if (grown) pool_->note_live(static_cast<std::int64_t>(more));

@@ -6,8 +6,10 @@
 //  M2  While reserved <= soft limit, released memory is kept and reused. Beyond it idle memory goes back to the system,
 //      the largest blocks first, then arenas, until reserved is within the limit or nothing is idle. What the caches of
 //      other threads keep (a few small blocks of each size) goes back at their next release.
-//  M3  Small blocks come in size classes with at most 12.5 % slack, large ones are rounded to 64 KiB; before a large
-//      block or an arena grows, idle blocks of as many bytes go back, so that reserved follows the peak of live memory.
+//  M3  Small blocks come in size classes with at most 12.5 % slack, large ones are rounded to 64 KiB. Before the pool
+//      grows, an idle block that is larger serves: any small one, a large one of up to eight times the size. So a program
+//      that has run at its largest sizes runs at smaller ones in the memory that is there. Before a large block or an
+//      arena grows, idle blocks of as many bytes go back, so that reserved follows the peak of live memory.
 //  M4  A block is aligned to 64 bytes and has 64 readable bytes after its end.
 //  M5  Blocks may be released by any thread, and after the session is gone.
 #include <atomic>
@@ -27,6 +29,10 @@ struct PoolOptions {
     std::uint64_t soft_limit = 0;  // 0: none
     std::uint64_t hard_limit = 0;  // 0: none
     bool poison = false;           // memory handed out is filled with 0xFF (NaN in every float format)
+    // Where memory comes from; null: the system. See PoolAllocator in flexor/session.h.
+    void* (*allocate)(void* context, std::size_t bytes, std::size_t alignment) = nullptr;
+    void (*release)(void* context, void* data, std::size_t bytes) = nullptr;
+    void* context = nullptr;
 };
 
 struct PoolGauges {
@@ -77,8 +83,12 @@ private:
         void* blocks[kDepth];
         int count = 0;
     };
+    static std::size_t capacity_of(std::size_t class_index) { return (8 + (class_index & 7)) << (class_index / 8 + 3); }
+    Block take(std::size_t class_index, std::size_t bytes);
+
     std::shared_ptr<Pool> pool_;
     Bin bins_[kClasses];
+    std::uint64_t filled_[(kClasses + 63) / 64] = {};  // bins that hold a block, a bit each
 };
 
 // Growing scratch memory of one thread: kept between runs, given back under pressure when no run uses it.
@@ -104,6 +114,8 @@ private:
     friend class Pool;
     enum State : int { kIdle, kBusy, kReclaiming };
     void* reserve_slow(std::size_t bytes);
+    void give_back();
+    bool grow_memory(std::size_t wanted);
 
     std::shared_ptr<Pool> pool_;
     void* base_ = nullptr;
@@ -146,6 +158,8 @@ private:
         return limit != 0 && reserved_.load(std::memory_order_relaxed) + more > limit;
     }
     void note_live(std::int64_t delta);
+    void* take_memory(std::size_t capacity);
+    void give_memory(void* data, std::size_t capacity);
     bool admit(std::size_t bytes, std::size_t idle_to_free, const Arena* keep, std::vector<PoolEvent>& events);
     std::uint64_t free_idle(std::uint64_t bytes);
     std::uint64_t reclaim_arenas(const Arena* keep, std::uint64_t bytes);
@@ -155,7 +169,8 @@ private:
 
     PoolOptions options_;
     mutable std::mutex mutex_;
-    std::multimap<std::size_t, void*> idle_;  // by capacity
+    std::multimap<std::size_t, void*> idle_;                           // by capacity
+    std::vector<std::multimap<std::size_t, void*>::node_type> spare_;  // nodes that idle_ does not use
     std::uint64_t idle_bytes_ = 0;
     std::vector<Arena*> arenas_;
     std::function<void(const PoolEvent&)> listener_;

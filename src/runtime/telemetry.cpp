@@ -64,6 +64,11 @@ void Telemetry::record_fallback(Shard& shard, std::string_view op, std::string_v
     record_event(std::move(event));
 }
 
+std::uint64_t Telemetry::compilations() const {
+    std::lock_guard lock(mutex_);
+    return compilations_;
+}
+
 void Telemetry::record_compile(const std::shared_ptr<EntryRecord>& entry) {
     const EntryStats& stats = entry->stats;
     Event event = event_at("compile", stats.function, stats.line);
@@ -202,7 +207,7 @@ Stats Telemetry::snapshot() const {
         const std::shared_ptr<EntryRecord> entry = registered.lock();
         if (entry == nullptr) continue;
         stats.entries.push_back(entry->stats);
-        stats.entries.back().hits = entry->hits.load(std::memory_order_relaxed);
+        stats.entries.back().hits = entry->hits.get();
     }
     stats.kernels_compiled = kernels_compiled.load(std::memory_order_relaxed);
     stats.kernel_cache_hits = kernel_cache_hits.load(std::memory_order_relaxed);
@@ -225,7 +230,7 @@ void Telemetry::reset() {
         shard->heat_.clear();
     }
     for (const auto& registered : entries_) {
-        if (const auto entry = registered.lock()) entry->hits.store(0, std::memory_order_relaxed);
+        if (const auto entry = registered.lock()) entry->hits.clear();
     }
     compilations_ = failed_compilations_ = evictions_ = 0;
     compile_seconds_ = 0;

@@ -1,6 +1,7 @@
 #pragma once
 // Counters of a session. The call path writes to a shard of its own thread (single writer, relaxed, no lock);
 // everything rare goes under a lock.
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -36,6 +37,32 @@ private:
     std::atomic<std::uint64_t> value_{0};
 };
 
+// Written by many threads at once, each mostly on a cache line of its own.
+class SpreadCounter {
+public:
+    void add(std::uint64_t n = 1) { lines_[line()].value.fetch_add(n, std::memory_order_relaxed); }
+    std::uint64_t get() const {
+        std::uint64_t sum = 0;
+        for (const Line& line : lines_) sum += line.value.load(std::memory_order_relaxed);
+        return sum;
+    }
+    void clear() {
+        for (Line& line : lines_) line.value.store(0, std::memory_order_relaxed);
+    }
+
+private:
+    static constexpr std::size_t kLines = 8;
+    struct alignas(64) Line {
+        std::atomic<std::uint64_t> value{0};
+    };
+    static std::size_t line() {
+        static std::atomic<std::size_t> next{0};
+        static thread_local const std::size_t own = next.fetch_add(1, std::memory_order_relaxed) % kLines;
+        return own;
+    }
+    std::array<Line, kLines> lines_;
+};
+
 struct RungCounters {
     Counter hits, misses, samples, sampled_ns;
 };
@@ -43,7 +70,7 @@ struct RungCounters {
 inline constexpr std::uint64_t kSampleEvery = 64;
 inline constexpr double kFallbackAlarm = 0.10;
 
-class Shard {
+class alignas(64) Shard {
 public:
     Counter calls, failed_calls;
     RungCounters exact, symbolic;
@@ -76,7 +103,7 @@ private:
 // when it is told to. Hits are added by any thread.
 struct EntryRecord {
     EntryStats stats;  // fixed once registered, but for hits
-    std::atomic<std::uint64_t> hits{0};
+    SpreadCounter hits;
 };
 
 // Why a region has no code: left to the interpreter by design, which is no failure, or refused by a stage.
@@ -97,6 +124,8 @@ public:
     void forget(const EntryRecord* entry);  // it serves no call from now on; null: an entry without code
     void forget_entries();
     void record_event(Event event);  // sequence and seconds are filled in
+
+    std::uint64_t compilations() const;
 
     std::atomic<std::uint64_t> kernels_compiled{0}, kernel_cache_hits{0}, code_bytes{0}, packed_weight_bytes{0};
 

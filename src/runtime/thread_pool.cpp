@@ -97,6 +97,22 @@ void run_alone(SlotBody body, void* context, std::int64_t count, std::int64_t gr
 
 class Pool {
 public:
+    void start(int wanted) {
+        std::unique_lock lock(mutex_);
+        ensure_workers(wanted);
+        begun_.wait(lock, [&] { return places_.size() >= static_cast<std::size_t>(workers_); });
+        // A worker that wakes late keeps the job of a call that is over: one for each of them, and for some callers.
+        constexpr std::size_t kCallers = 16;
+        const std::size_t jobs = static_cast<std::size_t>(workers_) + kCallers;
+        jobs_.reserve(jobs);
+        while (jobs_.size() < jobs) {
+            jobs_.push_back(std::make_unique<Job>());
+            free_.push_back(jobs_.back().get());
+        }
+        free_.reserve(jobs_.size());
+        open_.reserve(jobs_.size());
+    }
+
     void run(SlotBody body, void* context, std::int64_t count, std::int64_t grain, std::int64_t chunks, int slots) {
         Job* job = nullptr;
         {
@@ -187,6 +203,7 @@ private:
         std::uint64_t seen = 0;
         std::unique_lock lock(mutex_);
         WorkerPlace& place = *places_.emplace_back(std::make_unique<WorkerPlace>(pthread_self()));
+        begun_.notify_all();
         for (;;) {
             if (Job* job = find(slot)) {
                 ++job->users;
@@ -214,7 +231,7 @@ private:
     }
 
     std::mutex mutex_;
-    std::condition_variable wake_;
+    std::condition_variable wake_, begun_;
     std::vector<std::unique_ptr<Job>> jobs_;
     std::vector<Job*> free_;
     std::vector<Job*> open_;
@@ -291,6 +308,10 @@ int thread_count() {
     int expected = 0;
     count = default_thread_count();
     return chosen_count.compare_exchange_strong(expected, count) ? count : expected;
+}
+
+void start_workers() {
+    if (const int count = thread_count(); count > 1) pool().start(count - 1);
 }
 
 void set_thread_count(int count) { chosen_count.store(std::clamp(count, 1, kMaxThreads)); }

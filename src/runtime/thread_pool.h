@@ -52,5 +52,8 @@ void parallel_for_slots(std::int64_t count, std::int64_t grain, int max_slots, B
 int thread_count();
 void set_thread_count(int count);  // clamped to [1, 1024]; calls in flight keep the old count
 int default_thread_count();
+// Starts the workers that calls may use, as far as the system lets, and returns when they wait for work: later calls take
+// no memory for them.
+void start_workers();
 
 }  // namespace flexor::runtime

@@ -6,7 +6,10 @@
 
 namespace flexor::support {
 
-// Writes the condition and its place to stderr and aborts.
+// Tells the fatal sink (flexor/error.h) and aborts.
+[[noreturn]] void die(std::string_view text);
+
+// The same with the condition and its place.
 [[noreturn]] void check_failed(const char* condition, const char* file, int line);
 
 // The same with what a third party said about it.

@@ -67,6 +67,7 @@ struct ThreadContext {
     std::vector<std::unique_ptr<Scratch>> scratches;
     std::size_t scratch_depth = 0;
     Words<std::int64_t> guard_frame;
+    std::vector<Value> results;    // of Engine::run_into, between calls
     std::uint32_t run_depth = 0;   // runs of this thread that are under way
     std::uint32_t call_depth = 0;  // nested function calls
 };

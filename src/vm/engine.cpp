@@ -1,12 +1,14 @@
 #include "vm/engine.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 
 #include "bytecode/verify.h"
 #include "support/check.h"
 #include "support/diagnostic.h"
 #include "support/text.h"
+#include "vm/destinations.h"
 #include "vm/interpreter.h"
 
 namespace flexor::vm {
@@ -171,6 +173,7 @@ Engine::~Engine() {
         context->last = nullptr;
         context->cache.flush();
     }
+    pool_->trim();  // the arenas of the husks too
 }
 
 ThreadContext& Engine::context() {
@@ -239,6 +242,18 @@ ThreadModule* Engine::thread_module(ThreadContext& context, const bytecode::Modu
     return context.last;
 }
 
+void Engine::settle_thread(const bytecode::ModuleRef& module) {
+    ThreadContext& context = this->context();
+    for (const bytecode::Function& function : module->functions)
+        context.results.reserve(static_cast<std::size_t>(function.result_count));
+    ThreadModule& mine = *thread_module(context, module);
+    for (auto& function : mine.points) {
+        for (auto& point : function) {
+            if (point != nullptr) point->exact.reserve(options_.exact_capacity);
+        }
+    }
+}
+
 void Engine::clear() {
     std::lock_guard lock(mutex_);
     modules_.clear();
@@ -249,7 +264,8 @@ void Engine::clear() {
 // ---------------------------------------------------------------- run
 
 Expected<void> Engine::run(const bytecode::ModuleRef& module, std::int32_t function, std::span<const Value> arguments,
-                           std::vector<Value>& results, const CallOptions& call, Trace* trace) {
+                           std::vector<Value>& results, const CallOptions& call, Trace* trace,
+                           std::span<const Tensor> outputs) {
     if (function < 0 || static_cast<std::size_t>(function) >= module->functions.size()) {
         return Diagnostic(DiagnosticId::kUnknownName).operand("function").found(std::to_string(function));
     }
@@ -267,7 +283,7 @@ Expected<void> Engine::run(const bytecode::ModuleRef& module, std::int32_t funct
     }
     context.shard->calls.add();
     runtime::StopCheck stop(interrupts_, call);
-    Run run{module, thread_module(context, module), context, call, &stop, trace, false};
+    Run run{module, thread_module(context, module), context, call, &stop, trace, false, outputs};
     struct Depth {
         std::uint32_t& depth;
         explicit Depth(std::uint32_t& d) : depth(d) { ++depth; }
@@ -275,6 +291,24 @@ Expected<void> Engine::run(const bytecode::ModuleRef& module, std::int32_t funct
     } depth(context.run_depth);
     auto done = call_function(run, function, arguments, results);
     if (!done) context.shard->failed_calls.add();
+    return done;
+}
+
+Expected<void> Engine::run_into(const bytecode::ModuleRef& module, std::int32_t function,
+                                std::span<const Value> arguments, std::span<const Tensor> outputs,
+                                const CallOptions& call) {
+    if (function < 0 || static_cast<std::size_t>(function) >= module->functions.size())
+        return Diagnostic(DiagnosticId::kUnknownName).operand("function").found(std::to_string(function));
+    const bytecode::Function& entry = module->functions[static_cast<std::size_t>(function)];
+    FLEXOR_TRY(check_outputs(*module, entry, arguments, outputs));
+    ThreadContext& context = this->context();
+    // A run inside the run gets a table of its own.
+    std::vector<Value> results = std::exchange(context.results, {});
+    const std::span<const Tensor> early = may_reach_host(*module, arguments) ? std::span<const Tensor>() : outputs;
+    auto done = run(module, function, arguments, results, call, nullptr, early);
+    if (done) done = write_outputs(entry, results, outputs);
+    results.clear();
+    context.results = std::move(results);
     return done;
 }
 
@@ -295,6 +329,7 @@ Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<
     TapeResult tape;
     std::string reason;
     bool ran = false;
+    const std::span<const Tensor> outputs = std::exchange(run.outputs, {});
     {
         ScratchLease scratch(run.context);
         LiveValues live{arguments, {}, static_cast<std::uint32_t>(f.locals.size()), {}, facts.writes};
@@ -312,7 +347,8 @@ Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<
                                      function,
                                      &run.call,
                                      run.stop,
-                                     run.one_op ? pool_.get() : nullptr};
+                                     run.one_op ? pool_.get() : nullptr,
+                                     outputs};
             run_tape(*found.entry, live, *scratch, tape_context, results, tape);
             if (tape.end != TapeEnd::kRefused && !run.one_op)
                 run.context.shard->compiled_ops.add(found.entry->executable->op_count);
@@ -373,7 +409,7 @@ void Engine::look_up(Run& run, std::int32_t function, std::int32_t pc, const Liv
         if (run.call.allocator.allocate != nullptr || run.call.should_stop != nullptr) found.hold = *record;
         if (entry->executable == nullptr) return;
         shard.exact.hits.add();
-        entry->record->hits.fetch_add(1, std::memory_order_relaxed);
+        entry->record->hits.add();
         if (sampled) {
             add_sample(shard.exact, start);
             entry->last_used.store(clock_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
@@ -391,10 +427,10 @@ void Engine::look_up(Run& run, std::int32_t function, std::int32_t pc, const Liv
             found.hold = *match;
             Entry* entry = found.hold.get();
             found.entry = entry;
-            point.exact.insert(scratch.key, found.hold, options_.exact_capacity);
+            point.exact.insert(scratch.key, point.own(found.hold), options_.exact_capacity);
             entry->last_used.store(clock_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
             if (entry->executable == nullptr) return;
-            entry->record->hits.fetch_add(1, std::memory_order_relaxed);
+            entry->record->hits.add();
             if (options_.exact_only) {  // another thread compiled this very shape
                 shard.exact.hits.add();
                 return;
@@ -450,9 +486,9 @@ void Engine::miss(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scr
                 lock.unlock();
                 Entry* entry = found.hold.get();
                 found.entry = entry;
-                point.exact.insert(scratch.key, found.hold, options_.exact_capacity);
+                point.exact.insert(scratch.key, point.own(found.hold), options_.exact_capacity);
                 if (entry->executable == nullptr) return;
-                entry->record->hits.fetch_add(1, std::memory_order_relaxed);
+                entry->record->hits.add();
                 run.context.shard->exact.misses.add();
                 run.context.shard->symbolic.hits.add();
                 return;
@@ -463,7 +499,14 @@ void Engine::miss(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scr
             shared.in_flight.push_back(words);
             break;
         }
-        shared.done.wait(lock);
+        constexpr std::chrono::milliseconds kLook{50};
+        if (shared.done.wait_for(lock, kLook) == std::cv_status::no_timeout) continue;
+        lock.unlock();
+        if (run.stop->ask()) {
+            found.error = std::make_unique<Diagnostic>(
+                located(Diagnostic(DiagnosticId::kInterrupted), *run.module, shared.function, shared.pc));
+            return;
+        }
     }
     struct Landing {  // wakes the others, whatever happens
         EntryPoint& point;
@@ -519,7 +562,16 @@ void Engine::compile(Run& run, ThreadEntryPoint& point, const LiveValues& live, 
     request.generalise = generalise;
 
     const std::uint64_t start = runtime::now_ns();
-    auto compiled = compiler_->compile(request);
+    auto compiled = [&] {
+        const runtime::StopScope scope(run.stop, runtime::StopScope::Role::kOwner);
+        return compiler_->compile(request);
+    }();
+    if (!compiled && compiled.error().id() == DiagnosticId::kInterrupted) {
+        // Nothing is known of the region: the next call tries again.
+        found.error =
+            std::make_unique<Diagnostic>(located(std::move(compiled).error(), *run.module, shared.function, shared.pc));
+        return;
+    }
     const double seconds = static_cast<double>(runtime::now_ns() - start) * 1e-9;
 
     auto entry = std::make_shared<Entry>();
@@ -583,7 +635,7 @@ void Engine::compile(Run& run, ThreadEntryPoint& point, const LiveValues& live, 
                                     place + ": " + std::to_string(options_.entry_capacity) +
                                         " entries of one signature; the least recently used is dropped");
     }
-    point.exact.insert(scratch.key, entry, options_.exact_capacity);
+    point.exact.insert(scratch.key, point.own(entry), options_.exact_capacity);
     if (run.trace != nullptr) {
         for (const std::string& event : e.events) run.trace->add("specialise", place + ": " + event);
         run.trace->add("specialise", place + ": " + std::to_string(stats.ops) + " ops, guards " + stats.guards + "; " +

@@ -53,9 +53,16 @@ public:
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
-    // Results are appended to `results`.
+    // Results are appended to `results`. A tensor result that the function's own region makes is written to its place of
+    // `outputs` if that has the result's dtype, sizes and strides; the results say which (destinations.h).
     Expected<void> run(const bytecode::ModuleRef& module, std::int32_t function, std::span<const Value> arguments,
-                       std::vector<Value>& results, const CallOptions& call, Trace* trace = nullptr);
+                       std::vector<Value>& results, const CallOptions& call, Trace* trace = nullptr,
+                       std::span<const Tensor> outputs = {});
+    // The same, with every result in its place of `outputs` in the end.
+    Expected<void> run_into(const bytecode::ModuleRef& module, std::int32_t function, std::span<const Value> arguments,
+                            std::span<const Tensor> outputs, const CallOptions& call);
+    // Takes the memory that this thread needs to remember further shapes of the module.
+    void settle_thread(const bytecode::ModuleRef& module);
 
     void interrupt() noexcept { interrupts_.fetch_add(1, std::memory_order_relaxed); }
     void clear();  // drops all entries
@@ -76,6 +83,7 @@ private:
         runtime::StopCheck* stop;
         Trace* trace;
         bool one_op;  // a function made for one op: its results are pool memory, its ops are counted by the caller
+        std::span<const Tensor> outputs = {};  // of the outermost function
     };
     struct Found {
         Entry* entry = nullptr;  // null with `error` empty: interpret
@@ -107,8 +115,8 @@ private:
     std::uint64_t id_;
     std::atomic<std::uint64_t> interrupts_{0};
     std::atomic<std::uint64_t> generation_{0};
-    std::atomic<std::uint64_t> clock_{0};  // of Entry::last_used
-    std::mutex mutex_;
+    alignas(64) std::atomic<std::uint64_t> clock_{0};  // of Entry::last_used; every thread writes it
+    alignas(64) std::mutex mutex_;
     std::vector<std::shared_ptr<ThreadContext>> contexts_;
     std::unordered_map<std::uint64_t, std::shared_ptr<ModuleState>> modules_;
 };

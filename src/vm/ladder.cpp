@@ -50,10 +50,18 @@ EntryRef EntryPoint::add(EntryRef entry, std::size_t capacity, std::size_t* coun
     return evicted;
 }
 
+EntryRef ThreadEntryPoint::own(const EntryRef& entry) {
+    for (const EntryRef& mine : owned) {
+        if (mine == entry) return mine;
+    }
+    return owned.emplace_back(entry.get(), [entry](Entry*) {});
+}
+
 void ThreadEntryPoint::refresh() {
     // The version is read first: a snapshot that is newer than it is fetched once more at the next look-up.
     version = shared->version.load(std::memory_order_acquire);
     snapshot = shared->read();
+    std::erase_if(owned, [](const EntryRef& mine) { return mine->dropped.load(std::memory_order_relaxed); });
 }
 
 bool ExactTable::matches(const Record& record, const LiveKey& key) {
@@ -89,7 +97,7 @@ const EntryRef* ExactTable::find(const LiveKey& key) {
         if (record.hash != key.exact_hash || record.entry == nullptr || !matches(record, key)) continue;
         if (record.entry->dropped.load(std::memory_order_relaxed)) {
             if (last_ == &record) last_ = nullptr;
-            record = Record();
+            record.entry = nullptr;
             --used_;
             return nullptr;
         }
@@ -126,11 +134,27 @@ void ExactTable::insert(const LiveKey& key, EntryRef entry, std::size_t capacity
     victim->signature_size = static_cast<std::uint32_t>(key.signature.size());
     victim->frame_size = static_cast<std::uint32_t>(key.frame.size());
     victim->float_count = static_cast<std::uint32_t>(key.floats.size());
-    victim->words.reset(new std::int64_t[key.signature.size() + key.frame.size() + 1]);
+    victim->make_room(key.signature.size() + key.frame.size() + 1);
     std::memcpy(victim->words.get(), key.signature.data(), key.signature.size() * sizeof(std::int64_t));
     if (key.frame.size() > 0)
         std::memcpy(victim->words.get() + key.signature.size(), key.frame.data(),
                     key.frame.size() * sizeof(std::int64_t));
+}
+
+void ExactTable::Record::make_room(std::size_t wanted) {
+    if (wanted <= room) return;
+    words.reset(new std::int64_t[wanted]);
+    room = static_cast<std::uint32_t>(wanted);
+}
+
+void ExactTable::reserve(std::size_t capacity) {
+    if (records_.empty()) return;
+    while (records_.size() * 2 <= std::max(capacity, kWays)) grow();
+    std::size_t longest = 0;
+    for (const Record& record : records_) longest = std::max<std::size_t>(longest, record.room);
+    for (Record& record : records_) {
+        if (record.entry == nullptr) record.make_room(longest);
+    }
 }
 
 void ExactTable::grow() {

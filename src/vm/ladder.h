@@ -58,6 +58,8 @@ public:
     // Null: not there. A record of a dropped entry is removed. Valid until the table changes.
     const EntryRef* find(const LiveKey& key);
     void insert(const LiveKey& key, EntryRef entry, std::size_t capacity);
+    // Takes the memory of `capacity` records like those that are there, so that inserting takes none.
+    void reserve(std::size_t capacity);
     void clear();
     std::size_t size() const { return used_; }
 
@@ -69,6 +71,8 @@ private:
         EntryRef entry;
         std::unique_ptr<std::int64_t[]> words;  // signature, frame, float slots
         std::uint32_t signature_size = 0, frame_size = 0, float_count = 0;
+        std::uint32_t room = 0;  // of `words`
+        void make_room(std::size_t wanted);
     };
     static bool matches(const Record& record, const LiveKey& key);
     void grow();
@@ -84,6 +88,10 @@ struct ThreadEntryPoint {
     std::uint64_t version = 0;
     std::shared_ptr<const Snapshot> snapshot;
     ExactTable exact;
+    std::vector<EntryRef> owned;
+
+    // The entry as this thread holds it: handles that are copied on the call path count on a line of this thread's.
+    EntryRef own(const EntryRef& entry);
 
     const Snapshot& current() {
         if (version != shared->version.load(std::memory_order_acquire)) refresh();

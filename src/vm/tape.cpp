@@ -101,6 +101,7 @@ public:
             const Block& block = e_.blocks[index];
             const bool again = scratch_.visited[index];
             scratch_.visited[index] = true;
+            returning_ = &block.terminator;
             if (!enter(block, again) || !steps(block, again, entry_.outputs[index])) return;
             const Terminator& end = block.terminator;
             switch (end.kind) {
@@ -420,7 +421,8 @@ private:
             buffers_[step.buffer] = block.data;
             return true;
         }
-        Tensor tensor = make_output(bytes, result);
+        Tensor tensor = callers_output(result);
+        if (!tensor.defined()) tensor = make_output(bytes, result);
         if (!tensor.defined()) {
             if (context_.output_pool != nullptr)
                 return refuse(static_cast<std::uint64_t>(bytes), buffer_text(step.buffer));
@@ -432,6 +434,28 @@ private:
         buffers_[step.buffer] = tensor.data();
         set_owner(step.buffer, memory_.add(std::move(tensor)));
         return true;
+    }
+
+    // The tensor that the caller gave for this result, if the result fits it and it has not been used in this run.
+    Tensor callers_output(const TensorRef* result) {
+        if (context_.outputs.empty() || result == nullptr) return {};
+        const std::vector<OutValue>& values = returning_->values;
+        std::size_t place = 0;
+        while (place < values.size() && &values[place].tensor != result) ++place;
+        constexpr std::size_t kPlaces = 64;
+        if (place >= std::min({values.size(), context_.outputs.size(), kPlaces})) return {};
+        const Tensor& output = context_.outputs[place];
+        const std::uint64_t bit = std::uint64_t{1} << place;
+        if ((used_outputs_ & bit) != 0 || output.dtype() != result->dtype ||
+            output.sizes().size() != result->sizes.size())
+            return {};
+        for (std::size_t axis = 0; axis < result->sizes.size(); ++axis) {
+            const std::int64_t size = output.sizes()[axis];
+            if (size != frame_[result->sizes[axis]]) return {};
+            if (size != 1 && output.strides()[axis] != frame_[result->strides[axis]]) return {};
+        }
+        used_outputs_ |= bit;
+        return output;
     }
 
     // Caller-owned memory, with the geometry of the result where it is dense.
@@ -634,6 +658,8 @@ private:
     std::optional<RunLists> lists_;
     std::optional<LoopPacks> packs_;
     std::size_t launched_ = 0;
+    std::uint64_t used_outputs_ = 0;  // by place
+    const Terminator* returning_ = nullptr;
     bool effects_done_ = false;
     bool grown_ = false;
 };

@@ -49,6 +49,7 @@ struct TapeContext {
     const CallOptions* call = nullptr;
     runtime::StopCheck* stop = nullptr;
     runtime::Pool* output_pool = nullptr;  // results are memory of this pool instead of the caller's
+    std::span<const Tensor> outputs = {};  // where results may be written, by their places in the return
 };
 
 enum class TapeEnd : std::uint8_t {

@@ -107,7 +107,8 @@ def test_cpp_blocks_are_parts_of_programs_that_are_tested(page):
     def words(text):
         return " ".join(text.split())
 
-    tested = [words(path.read_text()) for path in (ROOT / "tests" / "link").rglob("*.cpp")]
+    programs = [*(ROOT / "tests" / "link").rglob("*.cpp"), *(ROOT / "examples" / "embed").glob("*.cpp")]
+    tested = [words(path.read_text()) for path in programs]
     for _, source in blocks(page, "cpp"):
         assert any(words(source) in program for program in tested), source
     project = words((ROOT / "tests" / "link" / "sdk" / "CMakeLists.txt").read_text()).replace("user PRIVATE", "my_program PRIVATE")

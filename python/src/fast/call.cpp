@@ -16,6 +16,7 @@
 #include "fast/jit.h"
 #include "fast/program.h"
 #include "flexor/session.h"
+#include "interpreter.h"
 
 namespace flexor::python {
 
@@ -59,10 +60,46 @@ PyObject* run(Session& session, Program& program, PyObject* const* arguments, Py
     return tuple;
 }
 
+// The buffers of `out`: an array or tensor, or a list or tuple of them. False with a Python error set.
+bool read_outputs(PyObject* given, std::vector<Value>& outputs) {
+    const bool several = PyTuple_CheckExact(given) || PyList_CheckExact(given);
+    const struct Owned {
+        PyObject* tuple;
+        ~Owned() { Py_XDECREF(tuple); }
+    } objects{several ? PySequence_Tuple(given) : PyTuple_Pack(1, given)};
+    if (objects.tuple == nullptr) return false;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(objects.tuple); ++i) {
+        PyObject* const object = PyTuple_GET_ITEM(objects.tuple, i);
+        Framework framework = Framework::kNone;
+        Value& value = outputs.emplace_back();
+        if (!value_from_object(object, value, framework)) return false;
+        if (!value.is_tensor()) {
+            raise_diagnostic(Diagnostic(DiagnosticId{404})
+                                 .operand("out")
+                                 .found(std::string("a value of type ") + Py_TYPE(object)->tp_name)
+                                 .expected("an array or tensor for each output"));
+            return false;
+        }
+        if (!protect(value)) return false;
+    }
+    return true;
+}
+
+// The same into the buffers of `out`, which is returned.
+PyObject* run_into(Session& session, Program& program, std::span<PyObject*> arguments, PyObject* out) {
+    std::vector<Value> values(arguments.size()), outputs;
+    Framework framework = Framework::kNone;
+    if (!convert(program, arguments.data(), static_cast<Py_ssize_t>(arguments.size()), values.data(), framework) ||
+        !read_outputs(out, outputs) || !run_program_into(session, program, values, framework, outputs))
+        return nullptr;
+    Py_INCREF(out);
+    return out;
+}
+
 // Positional arguments from a vectorcall: keyword arguments take the places of their parameters, and those left out
-// before them become none.
+// before them become none. `buffers` gets the argument `out`, unless a parameter has that name.
 bool arrange(PyObject* parameters, PyObject* const* arguments, Py_ssize_t positional, PyObject* keywords,
-             std::vector<PyObject*>& out) {
+             std::vector<PyObject*>& out, PyObject** buffers = nullptr) {
     const Py_ssize_t declared = PyTuple_GET_SIZE(parameters);
     out.assign(arguments, arguments + positional);
     const Py_ssize_t named = keywords != nullptr ? PyTuple_GET_SIZE(keywords) : 0;
@@ -73,6 +110,10 @@ bool arrange(PyObject* parameters, PyObject* const* arguments, Py_ssize_t positi
         Py_ssize_t at = -1;
         for (Py_ssize_t p = 0; p < declared && at < 0; ++p) {
             if (PyUnicode_Compare(PyTuple_GET_ITEM(parameters, p), name) == 0) at = p;
+        }
+        if (at < 0 && buffers != nullptr && PyUnicode_CompareWithASCIIString(name, "out") == 0) {
+            if (arguments[positional + k] != Py_None) *buffers = arguments[positional + k];
+            continue;
         }
         if (at < 0 || out[static_cast<std::size_t>(at)] != nullptr) {
             PyErr_Format(PyExc_TypeError, at < 0 ? "the module has no input %R" : "the input %R is given twice", name);
@@ -96,7 +137,9 @@ PyObject* caller_vectorcall(PyObject* self, PyObject* const* arguments, size_t f
     const Py_ssize_t count = PyVectorcall_NARGS(flags);
     if (keywords == nullptr) return run(*caller->session, caller->program, arguments, count);
     std::vector<PyObject*> arranged;
-    if (!arrange(caller->parameters, arguments, count, keywords, arranged)) return nullptr;
+    PyObject* buffers = nullptr;
+    if (!arrange(caller->parameters, arguments, count, keywords, arranged, &buffers)) return nullptr;
+    if (buffers != nullptr) return run_into(*caller->session, caller->program, arranged, buffers);
     return run(*caller->session, caller->program, arranged.data(), static_cast<Py_ssize_t>(arranged.size()));
 }
 
@@ -198,7 +241,9 @@ PyObject* runner_run(PyObject* self, PyObject* const* arguments, Py_ssize_t coun
     auto* caller = reinterpret_cast<Caller*>(arguments[0]);
     if (keywords == nullptr) return run(*runner->session, caller->program, arguments + 1, count - 1);
     std::vector<PyObject*> arranged;
-    if (!arrange(caller->parameters, arguments + 1, count - 1, keywords, arranged)) return nullptr;
+    PyObject* buffers = nullptr;
+    if (!arrange(caller->parameters, arguments + 1, count - 1, keywords, arranged, &buffers)) return nullptr;
+    if (buffers != nullptr) return run_into(*runner->session, caller->program, arranged, buffers);
     return run(*runner->session, caller->program, arranged.data(), static_cast<Py_ssize_t>(arranged.size()));
 }
 
@@ -225,10 +270,13 @@ void runner_dealloc(PyObject* self) {
 PyMethodDef runner_methods[] = {
     {"_bind", runner_bind, METH_VARARGS, nullptr},
     {"run", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(runner_run)), METH_FASTCALL | METH_KEYWORDS,
-     "run(module, *inputs, **named_inputs)\n\n"
-     "Runs a Module on this session, as calling it does on the default one: NumPy arrays or torch CPU tensors of the\n"
-     "declared dtypes, ranks and sizes, in order or by name, without a copy. One output comes back bare, several as a\n"
-     "tuple, in the framework of the inputs. The docs of flexor.Module say what is taken, returned and raised."},
+     "run(module, *inputs, out=None, **named_inputs)\n\n"
+     "Runs a Module on this session, as calling it does on the default one: "
+     "NumPy arrays or torch CPU tensors of the\n"
+     "declared dtypes, ranks and sizes, in order or by name, without a copy. "
+     "One output comes back bare, several as a\n"
+     "tuple, in the framework of the inputs. The docs of flexor.Module say "
+     "what is taken, returned and raised."},
     {nullptr, nullptr, 0, nullptr}};
 PyType_Slot runner_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(runner_dealloc)},
                               {Py_tp_traverse, reinterpret_cast<void*>(runner_traverse)},
@@ -237,15 +285,6 @@ PyType_Slot runner_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(runner_dea
                               {0, nullptr}};
 PyType_Spec runner_spec = {"flexor._flexor_fast.RunnerBase", sizeof(Runner), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, runner_slots};
-
-// Lets other threads hold the interpreter.
-struct OtherThreads {
-    OtherThreads() : state(PyEval_SaveThread()) {}
-    ~OtherThreads() { PyEval_RestoreThread(state); }
-    OtherThreads(const OtherThreads&) = delete;
-    OtherThreads& operator=(const OtherThreads&) = delete;
-    PyThreadState* state;
-};
 
 Session* session_at(unsigned long long address) {
     return reinterpret_cast<Session*>(static_cast<std::uintptr_t>(address));

@@ -7,6 +7,7 @@
 
 #include "fast/foreign.h"
 #include "fast/torch.h"
+#include "interpreter.h"
 
 namespace flexor::python {
 
@@ -99,7 +100,7 @@ DLDataType dlpack_from_dtype(DType dtype) {
 // Drops the Python object that owns a Tensor's memory, from whichever thread lets go last.
 void release_object(void* context, void*) {
     if (!Py_IsInitialized()) return;
-    const PyGILState_STATE state = PyGILState_Ensure();
+    const PyGILState_STATE state = enter_interpreter();
     Py_DECREF(static_cast<PyObject*>(context));
     PyGILState_Release(state);
 }

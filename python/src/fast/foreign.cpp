@@ -1,5 +1,7 @@
 #include "fast/foreign.h"
 
+#include "interpreter.h"
+
 namespace flexor::python {
 
 thread_local Framework current_framework = Framework::kNumpy;
@@ -8,7 +10,7 @@ namespace {
 
 class WithInterpreter {
 public:
-    WithInterpreter() : state_(PyGILState_Ensure()) {}
+    WithInterpreter() : state_(enter_interpreter()) {}
     ~WithInterpreter() { PyGILState_Release(state_); }
     WithInterpreter(const WithInterpreter&) = delete;
     WithInterpreter& operator=(const WithInterpreter&) = delete;

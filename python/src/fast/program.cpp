@@ -1,9 +1,11 @@
 #include "fast/program.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "fast/foreign.h"
+#include "interpreter.h"
 
 namespace flexor::python {
 
@@ -33,7 +35,7 @@ public:
 
 private:
     void take() {
-        if (state_ != nullptr) PyEval_RestoreThread(std::exchange(state_, nullptr));
+        if (state_ != nullptr) take_interpreter(std::exchange(state_, nullptr));
     }
     void let_go() {
         if (state_ == nullptr) state_ = PyEval_SaveThread();
@@ -47,8 +49,12 @@ bool read_argument(const Program& program, ParameterKind kind, PyObject* object,
     return value_from_argument(kind, object, out, framework) && (!program.writes || protect(out));
 }
 
-bool run_program(Session& session, Program& program, std::span<const Value> arguments, Framework framework,
-                 std::vector<Value>& results) {
+namespace {
+
+// run(options) is a run of the session.
+template <class Run>
+bool run_with(Program& program, std::span<const Value> arguments, std::span<const Value> outputs, Framework framework,
+              Run&& run) {
     const Framework outer = current_framework;
     if (framework != Framework::kNone) current_framework = framework;
     const Prediction::Foreseen foreseen = program.prediction.foresee(arguments);
@@ -59,22 +65,43 @@ bool run_program(Session& session, Program& program, std::span<const Value> argu
         CallOptions options;
         options.should_stop = InterpreterLock::signalled;
         options.stop_context = &lock;
-        return session.run_into(*program.module, program.function, arguments, results, options);
+        return run(options);
     }();
     current_framework = outer;
     if (foreseen.timed) {
         const std::chrono::duration<double> took = Clock::now() - begin;
         program.prediction.learn(arguments, foreseen, took.count());
     }
-    if (program.writes) {
+    if (program.writes || !outputs.empty()) {
         // An exception of a hook or of a signal handler is set already, and stays.
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
-        for (const Value& argument : arguments) note_writes(argument);
+        if (program.writes) std::ranges::for_each(arguments, note_writes);
+        std::ranges::for_each(outputs, note_writes);
         PyErr_Restore(type, value, trace);
     }
     if (!done && !PyErr_Occurred()) raise_diagnostic(done.error());
     return PyErr_Occurred() == nullptr;
+}
+
+}  // namespace
+
+bool run_program(Session& session, Program& program, std::span<const Value> arguments, Framework framework,
+                 std::vector<Value>& results) {
+    return run_with(program, arguments, {}, framework, [&](const CallOptions& options) {
+        return session.run_into(*program.module, program.function, arguments, results, options);
+    });
+}
+
+bool run_program_into(Session& session, Program& program, std::span<const Value> arguments, Framework framework,
+                      std::span<const Value> outputs) {
+    std::vector<Tensor> tensors;
+    tensors.reserve(outputs.size());
+    for (const Value& output : outputs) tensors.push_back(output.tensor());
+    return run_with(program, arguments, outputs, framework, [&](const CallOptions& options) {
+        return session.run_into(*program.module, program.function, arguments, std::span<const Tensor>(tensors),
+                                options);
+    });
 }
 
 }  // namespace flexor::python

@@ -53,5 +53,8 @@ bool read_argument(const Program& program, ParameterKind kind, PyObject* object,
 // Python error set.
 bool run_program(Session& session, Program& program, std::span<const Value> arguments, Framework framework,
                  std::vector<Value>& results);
+// The same into memory of the caller, one for each output (Session::run_into).
+bool run_program_into(Session& session, Program& program, std::span<const Value> arguments, Framework framework,
+                      std::span<const Value> outputs);
 
 }  // namespace flexor::python
