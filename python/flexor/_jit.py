@@ -310,7 +310,7 @@ class Jit(JitBase, Generic[P, R]):
                     if self._fixed is not shape.fixed:  # an argument has become fixed: its value is in the key
                         shape = Shape.of(self._fixed, bound)
                         key = tuple(shape.key)
-                        self._knowledge.setdefault(key, Knowledge(fixed=set(self._fixed)))
+                        self._knowledge.setdefault(key, made.translator.knowledge)
                     made.key = key
                     ready = serving([made], shape)
                     if ready is not None and self._compile_behind(key, made, shape.leaves + ready[1]):

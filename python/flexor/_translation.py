@@ -54,6 +54,9 @@ class Translation:
         self.several = translator.several_exits
         self.has_effects = translator.has_effects or translator.lowering.has_writes
         self.has_writes = translator.lowering.has_writes
+        names = [d.anywhere for d in translator.writer.inputs]
+        # The inputs that a run which raises writes back as they were.
+        self.undone = [names.index(root) for root in sorted(translator.lowering.targets)] if translator.knowledge.undoes else []  # type: ignore[type-var]
         # What pure foreign calls give is not known before a run; such a run is interpreted, as the program changes after it.
         self.is_settled = not translator.learns
         for hook in translator.writer.hooks:
@@ -99,12 +102,16 @@ class Translation:
         objects: list[Any] = []
         run.objects, run.raised, run.trace, run.acted, run.open = objects, None, None, False, []
         run.holds = functools.partial(self.holds, live) if self.later is not None else None
+        run.is_undone, saved = False, _saved([values[i] for i in self.undone])
         try:
             out = self.call(*values) if self.is_settled else _interpreter().run(self.module, *values)
         except BaseException as error:
             # What a call of Python raised has its own cause and context, and no frame of the run.
             is_of_python = error is run.raised or (run.raised is not None and isinstance(error, Interrupted))
-            if run.open and (run.acted or self.has_writes):
+            run.is_undone = bool(self.undone)
+            for target, before in saved:
+                target[...] = before
+            if run.open and (run.acted or (self.has_writes and not run.is_undone)):
                 run.leave_all((run.raised if is_of_python else None) or error)
             if not is_of_python:
                 raise
@@ -120,7 +127,7 @@ class Translation:
 
     def has_acted(self) -> bool:
         """Whether a run that has just raised on this thread has done what must not be done again."""
-        return self.has_writes or (bool(self.translator.writer.hooks) and foreign.run.has_acted)
+        return (self.has_writes and not foreign.run.is_undone) or (bool(self.translator.writer.hooks) and foreign.run.has_acted)
 
     def finish(
         self,
@@ -148,7 +155,7 @@ class Translation:
 
     def add_to(self, jit: JitBase, shape: Shape, form: tuple[int, tuple[str, ...]], more_guards: list[Any]) -> None:
         """Gives calls of one form, whose steps are `shape.steps`, to the compiled call path, where that serves such programs."""
-        is_own = self.is_settled and self.is_watched and self.later is None and not self.translator.writer.hooks
+        is_own = self.is_settled and self.is_watched and self.later is None and not self.undone and not self.translator.writer.hooks
         if not is_own or self.scalars or shape.steps is None:
             return
         positional, keywords = form
@@ -164,6 +171,15 @@ class Translation:
             positional, keywords or None, shape.steps, live, packed, [self.check, *more_guards], self.module, len(self.input_names),
             numbers, is_tuple, self.is_numpy, self.open_quickly, None if simple else self.finish, self, self.session,
         )  # fmt: skip
+
+
+def _saved(tensors: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Tensors, without the elements that stand where others do, each with a copy of what it holds."""
+    distinct = []
+    for tensor in tensors:
+        strides = tensor.strides if isinstance(tensor, np.ndarray) else tensor.stride()
+        distinct.append(tensor[tuple(slice(None) if step else slice(0, 1) for step in strides)])
+    return [(tensor, tensor.copy() if isinstance(tensor, np.ndarray) else tensor.detach().clone()) for tensor in distinct]
 
 
 def _sizes(obj: Any) -> tuple[str | None, tuple[int, ...] | None]:

@@ -1,6 +1,7 @@
 #pragma once
 // The inside of the public handles, and what the parts of the Builder share.
 #include <source_location>
+#include <span>
 
 #include "bytecode/builder_state.h"
 #include "flexor/builder.h"
@@ -73,6 +74,7 @@ public:
     ValueId value(const SymbolicInt& integer);
     ValueId value(const Operand& operand);
     ValueId value(const types::Dim& dim);
+    ValueId broadcast_value(std::span<const types::Dim> sizes);
     std::vector<ValueId> values(const std::vector<Operand>& operands);
     // As values, with list operands that stand last spread.
     std::vector<ValueId> spread(const std::vector<Operand>& operands);

@@ -118,6 +118,21 @@ ValueId Scribe::arithmetic(ScalarOperator op, ValueId a, ValueId b) {
     return simple(Opcode::kScalar, {a, b}, infer_scalar(op, both), static_cast<std::int32_t>(op));
 }
 
+// Sizes of which each is 1 or that of the others: a is b where it is 1.
+ValueId Scribe::broadcast_value(std::span<const Dim> sizes) {
+    ValueId out = value(sizes[0]);
+    for (const Dim& size : sizes.subspan(1)) {
+        const ValueId other = value(size);
+        const ValueId above = arithmetic(ScalarOperator::kSub, out, constant(std::int64_t{1}));
+        const ValueId below = arithmetic(ScalarOperator::kSub, constant(std::int64_t{1}), out);
+        const ValueId distance = arithmetic(ScalarOperator::kMax, above, below);
+        const ValueId is_other = arithmetic(ScalarOperator::kMin, distance, constant(std::int64_t{1}));
+        const ValueId difference = arithmetic(ScalarOperator::kSub, out, other);
+        out = arithmetic(ScalarOperator::kAdd, other, arithmetic(ScalarOperator::kMul, difference, is_other));
+    }
+    return out;
+}
+
 // Writes the expression; symbols are read from the argument that has them as a size, or solved for.
 ValueId Scribe::value(const Dim& dim) {
     if (dim.is_constant()) return constant(dim.constant());
@@ -155,6 +170,7 @@ ValueId Scribe::value(const Dim& dim) {
         case types::DimOp::kMod: op = ScalarOperator::kMod; break;
         case types::DimOp::kMin: op = ScalarOperator::kMin; break;
         case types::DimOp::kMax: op = ScalarOperator::kMax; break;
+        case types::DimOp::kBroadcast: return broadcast_value(dim.operands());
         default:
             fail(Diagnostic(DiagnosticId::kBadOperand)
                      .found(module_->spell(dim) + " as a value")

@@ -116,6 +116,8 @@ def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywor
         return _python(t, in_python, arguments, keywords)
     if _is_about_state(function):
         return _state(t, function, arguments)
+    if getattr(function, "__module__", None) == "torch._dynamo.decorators" and function.__name__ in _HINTS:
+        return Known(None)
     own = builtin.BUILTINS.get(function) if isinstance(function, _KEYS_OF_BUILTINS) else None
     if own is not None:
         result = own(t, arguments, keywords)
@@ -194,6 +196,10 @@ _STATE = (
     "overrides.is_tensor_method_or_property", "_C._get_tracing_state", "_C._is_torch_function_enabled",
     "backends.mha.get_fastpath_enabled", "cuda.is_current_stream_capturing", "xpu.is_current_stream_capturing", "are_deterministic_algorithms_enabled",
 )  # fmt: skip
+
+
+# What torch's own compiler is told of a tensor: nothing that is computed here depends on it.
+_HINTS = ("mark_dynamic", "mark_static", "mark_static_address", "mark_unbacked", "maybe_mark_dynamic")
 
 
 @functools.cache

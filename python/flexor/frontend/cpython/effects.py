@@ -75,7 +75,8 @@ def leaving(t: Translator) -> list[tuple[Place, Value]]:
 
 def check_order(t: Translator) -> None:
     """Begins anew with writes in place, where an exception behind another effect would lose those that are pending."""
-    if t.defers and (t.has_effects or t.lowering.has_writes):
+    if t.defers and (t.has_effects or t.has_lasting_writes):
+        t.undo_writes()
         if not t.knowledge.defers:
             raise NotTranslated("a context variable that stays set, beside other effects")
         t.knowledge.defers = False

@@ -67,6 +67,7 @@ class Run(threading.local):
         self.holds: Callable[[], bool] | None = None  # whether what the program has read of Python's objects is still so
         self.acted = False  # a call has done what must not be done again
         self.has_acted = False  # the same of the last run
+        self.is_undone = False  # the last run has raised, and has taken its writes back
         self.open: list[Any] = []  # managers between their __enter__ and their __exit__
 
     def leave_all(self, error: BaseException) -> None:

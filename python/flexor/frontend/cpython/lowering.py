@@ -37,6 +37,7 @@ class Lowering(Composites, Layers, Losses, Matrices, Masked, Orders, Placement, 
     def __init__(self, writer: Writer, guards: Guards, framework: str, assume: Callable[..., None]) -> None:
         self.writer, self.guards, self.framework, self.assume = writer, guards, framework, assume
         self.writes = 0  # written so far, to memory that others may see
+        self.targets: set[str | None] = set()  # the inputs whose memory that is; None: one that is not known
 
     @property
     def has_writes(self) -> bool:
@@ -351,7 +352,9 @@ class Lowering(Composites, Layers, Losses, Matrices, Masked, Orders, Placement, 
         while values and is_none(values[-1]):
             values.pop()
         self.writer.ops(op, [self.tensor(target), *values], attributes)
-        self.writes += not target.is_fresh  # what nobody else sees is no effect
+        if not target.is_fresh:  # what nobody else sees is no effect
+            self.writes += 1
+            self.targets.add(target.root)
         return target
 
     def dropout(self, x: Any, p: Any, training: Any) -> Any:

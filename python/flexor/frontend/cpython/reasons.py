@@ -61,7 +61,7 @@ def _is_same(found: Any, expected: Any) -> bool:
 
 
 _LOOK_UPS: dict[str, Callable[[Any, Any], Any]] = {
-    "item": lambda holder, key: holder.get(key, MISSING),
+    "item": lambda holder, key: dict.get(holder, key, MISSING) if isinstance(holder, dict) else holder.get(key, MISSING),
     "class": lambda holder, key: vars(holder).get(key, MISSING),
     "attribute": lambda holder, key: getattr(holder, key, MISSING),
     "element": lambda holder, key: holder[key],

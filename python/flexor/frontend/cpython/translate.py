@@ -72,6 +72,7 @@ class Knowledge:
     fixed: set[str] = dataclasses.field(default_factory=set)  # arguments whose value has to be known
     unrolls: bool = False  # loops over long ranges are written out
     defers: bool = True  # writes are done when the program ends
+    undoes: bool | None = False  # a run that raises takes its writes to tensors back; None: it cannot
     numbers: dict[tuple[Any, ...], float] = dataclasses.field(default_factory=dict)  # that objects of the arguments held, by path
     varying_numbers: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)  # those that have been found to be others
     live: set[tuple[int, Any]] = dataclasses.field(default_factory=set)  # attributes that the function writes
@@ -172,13 +173,28 @@ class Translator:
         self.functions.settle()
         self._write_exits()
         self.functions.write()
-        acts = self.lowering.has_writes or (self._is_strict and self.has_effects)
+        acts = self.has_lasting_writes or (self._is_strict and self.has_effects)
+        if self.knowledge.undoes and (self.has_effects or None in self.lowering.targets):
+            self.knowledge.undoes = None
+            raise Restart
         if self._acts_in_try is not None or (self.catches is not None and acts):
+            self.undo_writes()
             raise NotTranslated("an exception that the function catches, beside effects", self._acts_in_try or self.catches)
-        if self.opens and not (self.has_effects or self.lowering.has_writes):
+        if self.opens and not (self.has_effects or self.has_lasting_writes):
             self.catches = frame.line  # Python begins such a call anew, and leaves its managers itself
         effects.check_order(self)
         self.objects.settle()
+
+    @property
+    def has_lasting_writes(self) -> bool:
+        """Whether the program writes to tensors, and a run that raises leaves that so."""
+        return self.lowering.has_writes and not self.knowledge.undoes
+
+    def undo_writes(self) -> None:
+        """Begins anew as a program whose runs take back what they have written, where they raise; returns if that is not so easy."""
+        if self.knowledge.undoes is False and self.lowering.has_writes and not self.has_effects and None not in self.lowering.targets:
+            self.knowledge.undoes = True
+            raise Restart
 
     def begin(self) -> None:
         """Forgets the blocks and values of one function of the Module, before another is written."""
@@ -258,7 +274,7 @@ class Translator:
             frame.pc += 1
             before = self.lowering.writes
             handler(self, arg)
-            self.state.has_acted |= self.lowering.writes > before
+            self.state.has_acted |= self.lowering.writes > before and not self.knowledge.undoes
         elif operation in BRANCHES:
             self._branch(operation, arg)
         elif operation is Operation.JUMP:
@@ -294,7 +310,9 @@ class Translator:
         description = Description()
         keys = {place: description.of(value) for place, value in places.items()}
         key = (chain, state.is_clobbered, state.has_acted, tuple(state.pending), tuple(keys.items()))
-        sizes = None if chain in self.knowledge.blurred else [(_sizes_key(self.writer.known_sizes(slot)), slot.is_fresh) for slot in description.slots]
+        sizes = None
+        if chain not in self.knowledge.blurred:
+            sizes = [(_sizes_key(self.writer.known_sizes(slot)), slot.is_fresh, slot.root) for slot in description.slots]
         label, before = self._blocks.get(key, (None, sizes))
         if before != sizes:
             self.knowledge.blurred.add(chain)

@@ -54,15 +54,17 @@ class Dynamic(Value):
     dtype     framework name of a tensor's dtype; None: only the run knows
     rank      of a tensor; -1: only the run knows
     weight    name of the weight that a tensor is, or is a view of
+    root      `anywhere` of the input that a tensor is, or is a view of; None: it is of none, or that is not known
     is_fresh  a tensor in memory that the program has made itself and that nobody else has
     sizes     of a tensor that comes from another basic block: what was known of its sizes there; None: ask the Builder
     """
 
-    __slots__ = ("anywhere", "dtype", "is_fresh", "kind", "native", "rank", "sizes", "weight")
+    __slots__ = ("anywhere", "dtype", "is_fresh", "kind", "native", "rank", "root", "sizes", "weight")
 
     def __init__(self, kind: str, native: Any, anywhere: str | None = None, dtype: str | None = None, rank: int = -1) -> None:
         self.kind, self.native, self.anywhere, self.dtype, self.rank = kind, native, anywhere, dtype, rank
         self.weight: str | None = None
+        self.root: str | None = None
         self.is_fresh = False
         self.sizes: tuple[Value | None, ...] | None = None
 

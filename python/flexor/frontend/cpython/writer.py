@@ -94,6 +94,7 @@ class Writer:
     def input(self, name: str, text: str) -> Dynamic:
         """A further argument of the function, of a type in text form."""
         made = self.wrap(self.function.input(name, text), f"input {name}")
+        made.root = made.anywhere
         self.inputs.append(made)
         for axis in range(made.rank):
             size = made.native.size(axis)
@@ -194,6 +195,7 @@ class Writer:
         for result in made:
             if family == "view":
                 result.weight = weight
+                result.root = operands[0].root if isinstance(operands[0], Dynamic) else None
                 result.is_fresh = isinstance(operands[0], Dynamic) and operands[0].is_fresh
             else:
                 result.is_fresh = family in _MAKE_MEMORY and not registry()[name]["writes_first"]
@@ -332,7 +334,7 @@ class Writer:
             native = self.function.take(self.variable(number), like)
             made = Dynamic(value.kind, native, None, value.dtype, value.rank)
             if keeps_sizes and value.kind == "tensor":
-                made.sizes, made.is_fresh = self.known_sizes(value), value.is_fresh
+                made.sizes, made.is_fresh, made.root = self.known_sizes(value), value.is_fresh, value.root
             made.weight = value.weight
             taken.append(made)
         return taken
