@@ -377,6 +377,8 @@ def _of_tensor(t: Translator, value: Dynamic, name: str) -> Value:
                 return t.writer.op("transpose", value, a=-2, b=-1)
         if is_torch and name == "device":
             return Known(sys.modules["torch"].device("cpu"))
+        if is_torch and name == "is_cpu":
+            return Known(True)
         if is_torch and name in ("is_cuda", "is_sparse", "is_quantized", "is_nested", "is_meta", "is_mps", "requires_grad"):
             return Known(False)
         if is_torch and name == "data":

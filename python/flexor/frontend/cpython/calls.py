@@ -102,6 +102,8 @@ def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywor
         return t.foreign(name_of(function), function, arguments, result="none", bookkeeping=True)
     if function is getattr(sys.modules.get("flexor"), "jit", None) and len(arguments) == 1:
         return arguments[0]  # followed as it is
+    if len(arguments) == 2 and function is getattr(getattr(sys.modules.get("torch"), "jit", None), "annotate", None):
+        return arguments[1]
     if function is helpers.refuse_length:
         evaluate.raises(t, "unpack", function, arguments)
     with_function = helpers.WITH_FUNCTION.get(function) if isinstance(function, (type, types.BuiltinFunctionType)) else None

@@ -572,6 +572,10 @@ class Composites:
             return op("sub", x, op("tanh", x))
         if kind == "hardshrink":
             return op("where", op("le", op("abs", x), Known(float(given[0]))), zero, x)
+        if kind == "softshrink" and given[0] >= 0:
+            bound = Known(float(given[0]))
+            beyond = op("where", op("lt", x, op("neg", bound) if isinstance(bound, Dynamic) else Known(-bound.object)), op("add", x, bound), op("mul", x, zero))
+            return op("where", op("gt", x, bound), op("sub", x, bound), beyond)
         if kind == "threshold":
             return op("where", op("le", x, Known(float(given[0]))), Known(float(given[1])), x)
         if kind == "celu" and given[0] > 0:

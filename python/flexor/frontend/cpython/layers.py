@@ -19,21 +19,6 @@ class Layers:
 
         def __getattr__(self, name: str) -> Any: ...
 
-    def nearest(self, x: Any, output_size: Any) -> Any:
-        """Pixels repeated or left out along the axes behind the first two. The ratio of sizes is one of float32, as torch has it."""
-        op, sizes, own = self.writer.op, self.sizes(output_size), self.shape_of(x)
-        if len(own) != len(sizes) + 2:
-            raise NotWritten("sizes that do not fit")
-        for axis, (before, after) in enumerate(zip(own[2:], sizes), 2):
-            before, after = _known(before), _known(after)
-            self._assume_some(before)
-            self._assume_some(after)
-            ratio = self._ratio(before, after)
-            places = op("cast", op("floor", op("mul", self._float_places(after), ratio)), dtype="int64")
-            last = Known(before.object - 1) if isinstance(before, Known) else self.writer.scalar("sub", before, Known(1))
-            x = op("take", x, op("minimum", places, last), axis=axis)
-        return x
-
     def _float_places(self, count: Value) -> Any:
         steps = self.writer.op("arange", start=Known(0), stop=count, step=Known(1), dtype="int64")
         return self.writer.op("cast", steps, dtype="float32")
@@ -131,6 +116,26 @@ class Layers:
         sums = op("reduce_sum", op("mul", op("squeeze", across, axes=[-2]), op("unsqueeze", y, axis=-2)), axes=[-1])
         return sums if is_none(bias) else op("add", sums, bias)
 
+    def channels_shuffled(self, x: Any, groups: Any) -> Any:
+        """Channels that stand in groups, of each group in turn."""
+        op, number, sizes = self.writer.op, plain(groups), list(map(_known, self.shape_of(x)))
+        if type(number) is not int or number < 1 or len(sizes) < 3:
+            raise NotWritten("groups that are no positive integer, or fewer than three axes")
+        for size in sizes:
+            self._assume_some(size)
+        each = self._divided(sizes[1], number)
+        x = op("reshape", x, shape=[sizes[0], Known(number), each, *sizes[2:]])
+        return op("reshape", op("transpose", x, a=1, b=2), shape=sizes)
+
+    def _divided(self, size: Value, by: int) -> Value:
+        """A part of a size that has to be divisible."""
+        if isinstance(size, Known):
+            if size.object % by:
+                raise NotWritten("a size that is not divisible")
+            return Known(size.object // by)
+        self.assume(self._compared("eq", self.writer.scalar("mod", size, Known(by)), Known(0)), f"a size that {by} divides", RuntimeError)
+        return self.writer.scalar("floor_div", size, Known(by))
+
     def pixels(self, x: Any, factor: Any, spread: bool) -> Any:
         """Blocks of factor x factor channels spread over the last two axes, or gathered from them."""
         op, r = self.writer.op, plain(factor)
@@ -140,20 +145,16 @@ class Layers:
         *batch, channels, height, width = map(_known, self.shape_of(x))
         for size in batch:  # eager leaves a batch of nothing as it is
             self._assume_some(size)
-        if not all(isinstance(size, Known) for size in ([channels] if spread else [height, width])):
-            raise NotWritten("a size to be divided that only the run knows")
+        if r == 1:  # never a view
+            return op("clone", x)
         at = len(batch)
         outer = list(range(at))
         if spread:
-            if channels.object % (r * r):
-                raise NotWritten("channels that the factor does not divide")
-            few = Known(channels.object // (r * r))
+            few = self._divided(channels, r * r)
             x = op("reshape", x, shape=[*batch, few, Known(r), Known(r), height, width])
             x = op("permute", x, axes=[*outer, at, at + 3, at + 1, at + 4, at + 2])
             return op("reshape", x, shape=[*batch, few, self.multiplied(height, Known(r)), self.multiplied(width, Known(r))])
-        if height.object % r or width.object % r:
-            raise NotWritten("sizes that the factor does not divide")
-        rows, columns = Known(height.object // r), Known(width.object // r)
+        rows, columns = self._divided(height, r), self._divided(width, r)
         x = op("reshape", x, shape=[*batch, channels, rows, Known(r), columns, Known(r)])
         x = op("permute", x, axes=[*outer, at, at + 2, at + 4, at + 1, at + 3])
         return op("reshape", x, shape=[*batch, self.multiplied(channels, Known(r * r)), rows, columns])

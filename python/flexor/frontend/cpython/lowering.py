@@ -23,6 +23,7 @@ from flexor.frontend.cpython.orders import Orders
 from flexor.frontend.cpython.placement import Placement
 from flexor.frontend.cpython.ranges import Ranges
 from flexor.frontend.cpython.values import Dynamic, Known, ListValue, MethodValue, RunList, TupleValue, Value, is_int, is_none
+from flexor.frontend.cpython.windows import Windows
 from flexor.frontend.cpython.writer import NotWritten, Writer, dtype_name, plain, registry
 
 
@@ -31,7 +32,7 @@ def lifted(value: Any) -> Any:
     return value if isinstance(value, (Value, list)) else Known(value)
 
 
-class Lowering(Composites, Layers, Losses, Matrices, Masked, Orders, Placement, Ranges):
+class Lowering(Composites, Layers, Losses, Matrices, Masked, Orders, Placement, Ranges, Windows):
     """The names that an expression of a row may call. Ops of the registry are attributes."""
 
     def __init__(self, writer: Writer, guards: Guards, framework: str, assume: Callable[..., None]) -> None:
