@@ -636,6 +636,7 @@ class Translator:
         to be an error of the caller's, of a class `raises`, and what may be none is Python's from the start."""
         if not isinstance(condition, Known):
             if self.state.has_acted and raises is None:
+                self.undo_writes()
                 raise NotWritten(what)
             self.assumed[what] = raises
             self.writer.function.require(self.writer.raw(condition), ASSUMPTION + UNTOUCHED * (not self.state.has_acted) + what)
