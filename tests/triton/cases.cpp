@@ -34,7 +34,7 @@ const char* form_name(Form form) {
 }  // namespace
 
 json compile_case(const std::string& name, const Generator& generator, const LaunchPlan& plan) {
-    const KernelSource source = generator.write(plan.form);
+    const KernelSource source = generator.write(plan.form, plan.chunks);
     json out{{"name", name + "/" + form_name(plan.form)}, {"function", source.function}, {"source", source.text}};
     const CompileRequest request = generator.request(source, plan, std::vector<bool>(source.arguments.size(), false));
     out["warps"] = request.warps;
@@ -49,7 +49,7 @@ namespace {
 // What a launch takes beside the code.
 void add_launch(json& out, const Generator& generator, const LaunchPlan& plan,
                 const std::vector<std::int64_t>& params) {
-    const KernelSource source = generator.write(plan.form);
+    const KernelSource source = generator.write(plan.form, plan.chunks);
     json arguments = json::array();
     for (const Argument& argument : source.arguments) {
         switch (argument.kind) {

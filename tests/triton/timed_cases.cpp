@@ -91,26 +91,28 @@ std::vector<json> timed_rows() {
         {"full_max", 4096, 4096},   {"full_max", 1, 16777216},   {"transposed_add", 4096, 4096},
         {"concat", 21845, 768},     {"gather_rows", 8192, 1024}, {"layer_norm_in_place", 262144, 64}};
     struct Choice {
-        const char* label;
+        std::string label;
         RowTuning tuning;
     };
     std::vector<Choice> choices{{"planned", {}}};
-    const auto add = [&](const char* label, auto change) {
+    const auto add = [&](const std::string& label, auto change) {
         choices.push_back({label, {}});
         change(choices.back().tuning);
     };
-    add("tile 2048", [](RowTuning& t) { t.tile = 2048; });
-    add("tile 2048, 8 a thread", [](RowTuning& t) { t.tile = 2048, t.elements_per_thread = 8; });
-    add("tile 1024, 8 a thread", [](RowTuning& t) { t.tile = 1024, t.elements_per_thread = 8; });
-    add("tile 8192", [](RowTuning& t) { t.tile = 8192; });
+    add("one tile a program", [](RowTuning& t) { t.threads = -1; });
+    add("no chunks", [](RowTuning& t) { t.chunks = 1; });
+    add("3 stages", [](RowTuning& t) { t.stages = 3; });
     add("8 a thread", [](RowTuning& t) { t.elements_per_thread = 8; });
+    add("16 a thread", [](RowTuning& t) { t.elements_per_thread = 16; });
     add("32 a thread", [](RowTuning& t) { t.elements_per_thread = 32; });
-    add("2 stages", [](RowTuning& t) { t.stages = 2; });
-    add("2 stages, half the threads", [](RowTuning& t) { t.stages = 2, t.threads = 1024; });
-    add("3 stages, tile 2048", [](RowTuning& t) { t.stages = 3, t.tile = 2048; });
-    add("half the threads", [](RowTuning& t) { t.threads = 1024; });
-    add("resident to 4096", [](RowTuning& t) { t.resident = 4096; });
-    add("one tile a program", [](RowTuning& t) { t.threads = 1 << 26; });
+    for (const int tile : {1024, 2048, 4096, 8192}) {
+        for (const int elements : {8, 16, 32}) {
+            for (const int stages : {1, 3}) {
+                const auto label = number(tile) + ", " + number(elements) + " a thread, " + number(stages) + " stages";
+                add(label, [&](RowTuning& t) { t.tile = tile, t.elements_per_thread = elements, t.stages = stages; });
+            }
+        }
+    }
     std::vector<json> out;
     for (const Size& size : kSizes) {
         KernelRun run;

@@ -17,13 +17,13 @@ AttentionTile choose_tile(const loopir::Attention& a, std::int64_t q_len, std::i
     // Doubles are multiplied one by one.
     if (a.dtype == DType::kF64) return {16, 16, 4, 1};
     const bool wide = dtype_size(a.dtype) > 2;
-    std::int64_t queries = wide ? 32 : head > 128 ? 64 : 128;
+    std::int64_t queries = wide ? 32 : head <= 64 && kv_len >= 1024 ? 128 : 64;
     // Small blocks of queries where large ones would leave processors idle.
-    while (queries > 32 && saturated_product(ceil_div(q_len, queries), heads) < 2 * multiprocessors) queries /= 2;
+    while (queries > 32 && saturated_product(ceil_div(q_len, queries), heads) < multiprocessors / 2) queries /= 2;
     out.queries = static_cast<int>(std::max(power_of_two(q_len, queries), kLeast));
     out.keys = static_cast<int>(std::max(power_of_two(kv_len, wide ? 32 : 64), kLeast));
     out.warps = out.queries >= 128 ? 8 : 4;
-    out.stages = wide ? 1 : 2;
+    out.stages = wide ? 1 : head > 128 ? 2 : 3;
     return out;
 }
 

@@ -45,12 +45,20 @@ bool may_split(const RowLayout& layout) {
         const Stage& stage = body.stages[s];
         if (!stage.per_row && layout.pass[s] > 0) return false;
         reduces = reduces || stage.kind == StageKind::kReduce;
+    }
+    return reduces && may_chunk(layout);
+}
+
+bool may_chunk(const RowLayout& layout) {
+    if (layout.elementwise) return false;
+    const loopir::Body& body = layout.body;
+    for (const Stage& stage : body.stages) {
         if (stage.kind != StageKind::kStore) continue;
         for (const Access& access : body.accesses) {
             if (access.buffer == stage.target.buffer) return false;
         }
     }
-    return reduces;
+    return true;
 }
 
 std::vector<DType> partial_dtypes(const RowLayout& layout) {
@@ -71,7 +79,7 @@ BodyWriter::BodyWriter(const Kernel& kernel, const RowLayout& layout, Form form,
         if (!stage.per_row) continue;
         NodeVisitor(body_, [&](NodeId n) { return once_[n] = true; }).visit(stage);
     }
-    written_.assign(body_.nodes.size(), false);
+    written_.assign(body_.nodes.size() * static_cast<std::size_t>(names_.chunks), false);
     find_short();
 }
 
@@ -257,8 +265,11 @@ void BodyWriter::write_coordinates(const std::string& tile) {
         line(index_name(dim) + " = " + mine);
     }
     if (!layout_.elementwise && resident()) {
-        write_axis(1, "");
-        line(name("live") + " = " + mask_name(0) + " & " + mask_name(1));
+        for (chunk_ = 0; chunk_ < static_cast<std::size_t>(names_.chunks); ++chunk_) {
+            write_axis(1, chunk_ == 0 ? "" : std::to_string(chunk_) + " * BLOCK_1");
+            line(live_name() + " = " + mask_name(0) + " & " + mask_name(1));
+        }
+        chunk_ = 0;
     }
 }
 
@@ -300,7 +311,7 @@ std::string BodyWriter::write_value(std::size_t stage) {
 }
 
 void BodyWriter::write(NodeId n) {
-    if (written_[n]) return;
+    if (written_[flag(n)]) return;
     const Node& node = body_.nodes[n];
     std::string names[3];
     for (int i = 0; i < loopir::scalar_arity(node.op); ++i) {
@@ -308,8 +319,8 @@ void BodyWriter::write(NodeId n) {
         names[i] = value_name(node.operands[i]);
     }
     line(value_name(n) + " = " + expression(n, names));
-    written_[n] = true;
-    made_.push_back(n);
+    written_[flag(n)] = true;
+    made_.push_back(flag(n));
     if (divides(node)) write_fault(names[1] + " == 0", axes_[node.operands[1]], once_[n]);
 }
 
@@ -379,7 +390,7 @@ BodyWriter::Place BodyWriter::locate(const Access& access, const std::string& ta
     for (std::size_t g = 0; g < access.gathers.size(); ++g) {
         const GatherTerm& gather = access.gathers[g];
         write(gather.index);
-        const std::string part = tag + "_" + std::to_string(g), bound = text_.place(gather.extent);
+        const std::string part = tag + "_" + std::to_string(g) + chunk_suffix(true), bound = text_.place(gather.extent);
         std::string at = value_name(gather.index);
         if (gather.wrap_negative) at = "tl.where(" + at + " < 0, " + at + " + " + bound + ", " + at + ")";
         line(name("at" + part) + " = " + at);
@@ -390,12 +401,13 @@ BodyWriter::Place BodyWriter::locate(const Access& access, const std::string& ta
     if (!access.gathers.empty()) {
         std::vector<std::string> inside;
         for (std::size_t g = 0; g < access.gathers.size(); ++g)
-            inside.push_back(name("in" + tag + "_" + std::to_string(g)));
-        line(name("in" + tag) + " = " + all_of(inside));
+            inside.push_back(name("in" + tag + "_" + std::to_string(g)) + chunk_suffix(true));
+        const std::string all = name("in" + tag) + chunk_suffix(true);
+        line(all + " = " + all_of(inside));
         std::vector<std::string> bad = out.masks;
-        bad.push_back(name("in" + tag) + " == 0");
+        bad.push_back(all + " == 0");
         store_fault(std::move(bad), wanted, always);
-        out.masks.push_back(name("in" + tag));
+        out.masks.push_back(all);
     }
     if (wanted != out.axes) terms.push_back("tl.zeros(" + shape_text(wanted) + ", tl.int32)");
     out.axes = wanted;
@@ -485,12 +497,12 @@ void BodyWriter::write_pass(std::uint32_t pass) {
     if (loop.empty()) return;
     if (layout_.elementwise || resident()) {
         for (const std::size_t s : loop) {
-            if (body_.stages[s].kind == StageKind::kStore) {
-                store(s);
-            } else {
-                write_block(s, row_name(s));
-                finish(s, row_name(s));
+            if (body_.stages[s].kind == StageKind::kReduce) {
+                reduce_resident(s);
+                continue;
             }
+            for (chunk_ = 0; chunk_ < static_cast<std::size_t>(names_.chunks); ++chunk_) store(s);
+            chunk_ = 0;
         }
         return;
     }
@@ -523,7 +535,7 @@ void BodyWriter::walk_row(const std::vector<std::size_t>& stages) {
     open("for " + name("start") + " in tl.range(" + (split ? "part * " + block : "0") + ", " +
          extent(layout_.axis_dim[1]) + ", " + block + (split ? " * PARTS" : "") + "):");
     write_axis(1, name("start"));
-    line(name("live") + " = " + mask_name(0) + " & " + mask_name(1));
+    line(live_name() + " = " + mask_name(0) + " & " + mask_name(1));
     for (const std::size_t s : stages) {
         if (body_.stages[s].kind == StageKind::kStore)
             store(s);
@@ -611,14 +623,14 @@ std::string BodyWriter::block_value(std::size_t s) {
     write(stage.value);
     std::string value = value_name(stage.value);
     if (is_logical(stage.combine)) value = "tl.cast(" + value + ", tl.int32)";
-    return "tl.where(" + name("live") + ", " + value + ", " +
+    return "tl.where(" + live_name() + ", " + value + ", " +
            identity_text(stage.combine, body_.nodes[stage.value].dtype) + ")";
 }
 
 void BodyWriter::write_block(std::size_t s, const std::string& block) {
     const std::string typed = block_value(s);
     line(block + " = tl.cast(" + typed + ", " + std::string(dtype_text(reduce_dtype(s))) + ")");
-    if (is_arg(body_.stages[s].combine)) line(block + "_at = tl.where(" + name("live") + ", " + position() + ", -1)");
+    if (is_arg(body_.stages[s].combine)) line(block + "_at = tl.where(" + live_name() + ", " + position() + ", -1)");
 }
 
 void BodyWriter::finish(std::size_t s, const std::string& block) {
@@ -635,6 +647,22 @@ void BodyWriter::finish(std::size_t s, const std::string& block) {
          (is_logical(combine) ? " != 0" : ""));
 }
 
+void BodyWriter::reduce_resident(std::size_t s) {
+    const std::string row = row_name(s);
+    if (names_.chunks == 1) {
+        write_block(s, row);
+        finish(s, row);
+        return;
+    }
+    for (chunk_ = 0; chunk_ < static_cast<std::size_t>(names_.chunks); ++chunk_) {
+        const std::string block = chunk_ == 0 ? row : name("block" + std::to_string(s));
+        write_block(s, block);
+        if (chunk_ > 0) join(s, row, block);
+    }
+    chunk_ = 0;
+    finish(s, row);
+}
+
 void BodyWriter::start_reduce(std::size_t s) {
     const Stage& stage = body_.stages[s];
     const std::string row = row_name(s), shape = shape_text(kBoth);
@@ -644,9 +672,13 @@ void BodyWriter::start_reduce(std::size_t s) {
 }
 
 void BodyWriter::step_reduce(std::size_t s) {
-    const Combine combine = body_.stages[s].combine;
-    const std::string row = row_name(s), block = name("block" + std::to_string(s));
+    const std::string block = name("block" + std::to_string(s));
     write_block(s, block);
+    join(s, row_name(s), block);
+}
+
+void BodyWriter::join(std::size_t s, const std::string& row, const std::string& block) {
+    const Combine combine = body_.stages[s].combine;
     const std::string function = text_.expressions().combine(combine, reduce_dtype(s));
     if (is_arg(combine))
         line(row + ", " + row + "_at = " + function + "(" + row + ", " + row + "_at, " + block + ", " + block + "_at)");

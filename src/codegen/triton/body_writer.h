@@ -20,6 +20,7 @@ struct BodyNames {
     std::string prefix;
     std::string block_1 = "BLOCK_1";
     std::vector<std::uint32_t> extents = {};  // per dim, the index of its ArgumentKind::kExtent; none: the dim's own
+    int chunks = 1;                           // of a resident row, each of BLOCK_1 elements
 };
 
 class BodyWriter {
@@ -50,8 +51,12 @@ public:
     void write_joined();
 
     std::string extent(std::uint32_t dim);
-    std::string index_name(std::uint32_t dim) const { return names_.prefix + "i" + std::to_string(dim); }
-    std::string mask_name(int axis) const { return names_.prefix + "m" + std::to_string(axis); }
+    std::string index_name(std::uint32_t dim) const {
+        return names_.prefix + "i" + std::to_string(dim) + chunk_suffix(dim == layout_.axis_dim[1]);
+    }
+    std::string mask_name(int axis) const {
+        return names_.prefix + "m" + std::to_string(axis) + chunk_suffix(axis == 1);
+    }
 
 private:
     // Where a value is computed.
@@ -75,7 +80,16 @@ private:
     std::string shape_text(Axes axes) const;
 
     std::string name(const std::string& of) const { return names_.prefix + of; }
-    std::string value_name(loopir::NodeId n) const { return name("v" + std::to_string(n)); }
+    std::string value_name(loopir::NodeId n) const {
+        return name("v" + std::to_string(n)) + chunk_suffix((axes_[n] & kAxis[1]) != 0);
+    }
+    std::string live_name() const { return name("live") + chunk_suffix(true); }
+    // Of what each chunk of the row has one.
+    std::string chunk_suffix(bool one_each) const {
+        return one_each && names_.chunks > 1 ? "_" + std::to_string(chunk_) : "";
+    }
+    // Place of a node's flag in written_.
+    std::size_t flag(loopir::NodeId n) const { return n + (axes_[n] & kAxis[1] ? chunk_ * body_.nodes.size() : 0); }
     void forget_from(std::size_t mark);
 
     void write_needed(const loopir::Stage& stage, Level level);
@@ -101,6 +115,8 @@ private:
     void finish(std::size_t s, const std::string& block);
     void start_reduce(std::size_t s);
     void step_reduce(std::size_t s);
+    void reduce_resident(std::size_t s);
+    void join(std::size_t s, const std::string& row, const std::string& block);
     std::vector<std::size_t> reduces_of(const std::vector<std::size_t>& stages) const;
 
     const loopir::Kernel& kernel_;
@@ -114,11 +130,12 @@ private:
     std::vector<bool> once_;                      // per node: a store a row needs it
     std::vector<bool> short_;                     // per node: it ends in 16-bit floats alone
     std::vector<std::uint32_t> loaded_, stored_;  // buffers
-    std::vector<bool> written_;                   // per node: its name is known here
-    std::vector<loopir::NodeId> made_;            // in order of writing
+    std::vector<bool> written_;                   // per flag(node): its name is known here
+    std::vector<std::size_t> made_;               // flags in order of writing
     std::vector<std::size_t> marks_;              // length of made_ where each open block began
     std::vector<std::string> partials_;           // scratch arguments of a split row
     std::uint32_t pass_ = 0;
+    std::size_t chunk_ = 0;
 };
 
 }  // namespace flexor::codegen::triton

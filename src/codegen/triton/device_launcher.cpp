@@ -25,12 +25,12 @@ constexpr std::uint64_t kAlignment = 16;
 constexpr std::int64_t kScratchAlignment = 256;
 
 // What chooses machine code, but for alignment.
-using Shape = std::tuple<Form, std::vector<std::int64_t>, int, int, bool>;
+using Shape = std::tuple<Form, int, std::vector<std::int64_t>, int, int, bool>;
 
 Shape shape_of(const LaunchPlan& plan) {
     std::vector<std::int64_t> constants;
     for (const auto& [name, value] : plan.constants) constants.push_back(value);
-    return {plan.form, std::move(constants), plan.warps, plan.stages, plan.narrow};
+    return {plan.form, plan.chunks, std::move(constants), plan.warps, plan.stages, plan.narrow};
 }
 
 struct Variant {
@@ -53,7 +53,7 @@ struct DeviceLauncher::Impl {
     std::shared_ptr<const runtime::cuda::Device> device;
     std::shared_ptr<CompilerProcess> compiler;
     mutable std::mutex mutex;
-    std::map<Form, KernelSource> sources;
+    std::map<std::pair<Form, int>, KernelSource> sources;  // by form and chunks
     std::map<Shape, std::vector<Variant>> variants;
     std::map<CudaStream, Shared> shared;
 
@@ -64,10 +64,11 @@ struct DeviceLauncher::Impl {
         }
     }
 
-    const KernelSource& source(Form form) {
-        const auto known = sources.find(form);
+    const KernelSource& source(const LaunchPlan& plan) {
+        const std::pair key(plan.form, plan.chunks);
+        const auto known = sources.find(key);
         if (known != sources.end()) return known->second;
-        return sources.emplace(form, generator.write(form)).first->second;
+        return sources.emplace(key, generator.write(plan.form, plan.chunks)).first->second;
     }
 
     // Memory grows as launches want it. Counters are 0 from the start, and every launch leaves them so.
@@ -152,7 +153,7 @@ Expected<void> DeviceLauncher::launch(std::span<const CudaPointer> buffers, cons
     std::shared_ptr<const DeviceKernel> kernel;
     {
         const std::lock_guard lock(impl_->mutex);
-        const KernelSource& source = impl_->source(plan.form);
+        const KernelSource& source = impl_->source(plan);
         FLEXOR_ASSIGN(const Shared piece, impl_->share(plan, stream));
         CudaPointer scratch = piece.scratch;
         std::uint64_t holds = 0;

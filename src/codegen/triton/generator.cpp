@@ -44,9 +44,9 @@ Expected<LaunchPlan> Generator::plan(const std::int64_t* params, int multiproces
     return out;
 }
 
-KernelSource Generator::write(Form form) const {
+KernelSource Generator::write(Form form, int chunks) const {
     switch (kernel_.kind) {
-        case KernelKind::kRow: return write_row_kernel(kernel_, *layout_, form);
+        case KernelKind::kRow: return write_row_kernel(kernel_, *layout_, form, chunks);
         case KernelKind::kContraction: return write_contraction(kernel_, *layout_);
         default: return write_attention(kernel_);
     }

@@ -29,7 +29,7 @@ public:
 
     // Refused with NoCodeGenerator: attention whose heads turn out to be too wide.
     Expected<LaunchPlan> plan(const std::int64_t* params, int multiprocessors, const Forced& forced = {}) const;
-    KernelSource write(Form form) const;
+    KernelSource write(Form form, int chunks = 1) const;
     // `divisible` says of each argument of `source` whether all its values are multiples of 16.
     CompileRequest request(const KernelSource& source, const LaunchPlan& plan,
                            const std::vector<bool>& divisible) const;

@@ -50,8 +50,12 @@ bool may_split(const RowLayout& layout);
 // The dtypes of what a program leaves of its part of a row.
 std::vector<DType> partial_dtypes(const RowLayout& layout);
 
-// `layout` is that of kernel.body. An elementwise layout has one form, kResident.
-KernelSource write_row_kernel(const loopir::Kernel& kernel, const RowLayout& layout, Form form);
+// Whether a resident row may be several blocks beside each other, so that 768 elements take three blocks of 256 instead of one
+// of 1,024.
+bool may_chunk(const RowLayout& layout);
+
+// `layout` is that of kernel.body. An elementwise layout has one form, kResident. `chunks` blocks make a resident row.
+KernelSource write_row_kernel(const loopir::Kernel& kernel, const RowLayout& layout, Form form, int chunks = 1);
 
 // Whether the products are summed by tensor cores or fused multiply-adds on blocks (else one k after the other).
 bool sums_in_blocks(const loopir::Contraction& contraction);

@@ -12,9 +12,10 @@
 
 namespace flexor::codegen::triton {
 
-// Form, constants, warps, stages and width of indices choose what is compiled.
+// Form, chunks, constants, warps, stages and width of indices choose what is compiled.
 struct LaunchPlan {
     Form form = Form::kResident;
+    int chunks = 1;                                               // blocks of a resident row
     std::vector<std::pair<std::string, std::int64_t>> constants;  // the source's constexpr arguments, in order
     int warps = 4;
     int stages = 3;
@@ -29,16 +30,17 @@ struct LaunchPlan {
     std::int64_t programs(int multiprocessors) const;
 };
 
-// How row kernels are tiled. The defaults are those that were measured best.
+// How row kernels are tiled. 0: what was measured best.
 struct RowTuning {
-    std::int64_t tile = 4096;       // elements of a tile, if there are so many
+    std::int64_t tile = 0;          // elements of a tile, if there are so many
     std::int64_t resident = 16384;  // a longer row is walked block by block
-    std::int64_t elements_per_thread = 16;
+    std::int64_t elements_per_thread = 0;
     std::int64_t most_0 = 1 << 20, most_1 = 1 << 20;  // of a tile's sides
-    std::int64_t parts = 0;                           // of a split row; 0: as many as fill the device
+    std::int64_t parts = 0;                           // of a split row
     bool walk = false;                                // whatever fits too
-    int threads = 2048;                               // that a multiprocessor runs at once
-    int stages = 1;                                   // of the loop over tiles
+    int threads = 0;                                  // that a multiprocessor runs at once; -1: one tile a program
+    int stages = 0;                                   // of the loop over tiles
+    int chunks = 0;
 };
 
 LaunchPlan plan_row(const RowLayout& layout, const std::int64_t* params, int multiprocessors,

@@ -18,7 +18,13 @@ namespace {
 
 constexpr std::int64_t kTransposeSide = 32;  // of a tile that is contiguous along either axis, depending on the access
 constexpr std::int64_t kMostWarps = 16;
-constexpr std::int64_t kPartOfRow = 8192;  // elements that a program must find in a part of a row
+constexpr int kThreads = 2048;             // of a multiprocessor
+constexpr std::int64_t kTile = 4096;       // elements of a tile, if there are so many
+constexpr std::int64_t kShortTile = 1024;  // of rows shorter than
+constexpr std::int64_t kLongRow = 4096;
+constexpr int kChunks = 3;                  // of a row in several blocks
+constexpr std::int64_t kLeastChunked = 64;  // a power of two that holds such a row
+constexpr std::int64_t kPartOfRow = 8192;   // elements that a program must find in a part of a row
 constexpr std::int64_t kMostParts = 1024;
 constexpr std::int64_t kPartials = 8192;  // of a tile, which one program joins
 
@@ -80,11 +86,14 @@ private:
         const std::int64_t along[2] = {out_.extents[layout_.axis_dim[0]], out_.extents[layout_.axis_dim[1]]};
         const int* contiguous = layout_.contiguous;
         const bool turned = layout_.elementwise ? contiguous[0] > 0 : contiguous[0] > contiguous[1];
+        // Short rows run best in small tiles, of which a multiprocessor holds many.
+        const bool few = !layout_.elementwise && !turned && along[1] < kLongRow;
+        if (tuning_.tile == 0) tuning_.tile = few ? kShortTile : kTile;
         // Few elements are spread over many programs.
         std::int64_t all = 1;
         for (const std::int64_t extent : out_.extents) all = saturated_product(all, extent);
         const std::int64_t enough = power_of_two(all / (4 * multiprocessors_), tuning_.tile);
-        const std::int64_t tile = std::max<std::int64_t>(enough, std::min<std::int64_t>(tuning_.tile, 1024));
+        const std::int64_t tile = std::max<std::int64_t>(enough, std::min<std::int64_t>(tuning_.tile, kShortTile));
         if (turned && along[0] > 1) {
             const std::int64_t first = layout_.elementwise ? kTransposeSide : 4 * kTransposeSide;
             side_[0] = power_of_two(along[0], first);
@@ -92,16 +101,29 @@ private:
             if (layout_.elementwise) side_[0] = power_of_two(along[0], tile / side_[1]);
         } else {
             side_[1] = power_of_two(along[1], layout_.elementwise ? tile : tuning_.resident);
-            side_[0] = power_of_two(along[0], std::max<std::int64_t>(tile / side_[1], 1));
+            if (in_chunks(along[1])) {
+                out_.chunks = kChunks;
+                side_[1] /= kChunks + 1;
+            }
+            side_[0] = power_of_two(along[0], std::max<std::int64_t>(tile / (side_[1] * out_.chunks), 1));
+            side_[0] = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(side_[0])));
         }
         if (layout_.elementwise) side_[1] = std::min(side_[1], tuning_.most_1);
         side_[0] = std::min(side_[0], tuning_.most_0);
-        const bool whole = side_[1] >= along[1] && std::all_of(layout_.loops.begin(), layout_.loops.end(),
-                                                               [&](std::uint32_t d) { return out_.extents[d] == 1; });
+        const bool whole =
+            side_[1] * out_.chunks >= along[1] && std::all_of(layout_.loops.begin(), layout_.loops.end(),
+                                                              [&](std::uint32_t d) { return out_.extents[d] == 1; });
         if (!layout_.elementwise && (!whole || tuning_.walk)) {
             out_.form = Form::kLooped;
+            out_.chunks = 1;
             side_[1] = std::min({side_[1], std::max<std::int64_t>(tile / side_[0], 1), tuning_.most_1});
         }
+    }
+
+    // Whether three quarters of the power of two hold the row, and the rest would idle.
+    bool in_chunks(std::int64_t row) const {
+        if (layout_.elementwise || tuning_.chunks == 1 || !may_chunk(layout_) || row > tuning_.resident) return false;
+        return side_[1] >= kLeastChunked && row <= side_[1] / 4 * 3;
     }
 
     void count_tiles() {
@@ -118,7 +140,7 @@ private:
         for (std::uint32_t dim = body_.parallel; dim < body_.rank(); ++dim)
             row = saturated_product(row, out_.extents[dim]);
         const std::int64_t least = std::max<std::int64_t>(kPartOfRow / side_[0], 2 * side_[1]);
-        std::int64_t wanted = std::min(2 * multiprocessors_ / out_.tiles, row / std::max<std::int64_t>(least, 1));
+        std::int64_t wanted = std::min(4 * multiprocessors_ / out_.tiles, row / std::max<std::int64_t>(least, 1));
         if (out_.form == Form::kResident && tuning_.parts == 0) return;
         if (tuning_.parts > 0) wanted = tuning_.parts;
         wanted = std::min({wanted, kMostParts, std::max<std::int64_t>(kPartials / side_[0], 1)});
@@ -139,15 +161,23 @@ private:
     }
 
     void finish() {
-        const std::int64_t threads =
-            power_of_two(side_[0] * side_[1] / tuning_.elements_per_thread, 32 * kMostWarps) / 32;
-        out_.warps = static_cast<int>(std::max<std::int64_t>(threads, 1));
-        out_.per_processor = std::max(tuning_.threads / (32 * out_.warps), 1);
+        const std::int64_t elements = side_[0] * side_[1] * out_.chunks;
+        const bool rows = !layout_.elementwise && out_.form == Form::kResident;
+        if (tuning_.elements_per_thread == 0) {
+            const bool little = rows && elements <= kShortTile;
+            tuning_.elements_per_thread = little ? 8 : rows && side_[1] * out_.chunks >= kLongRow / 4 * 3 ? 32 : 16;
+        }
+        const std::int64_t warps = power_of_two(elements / tuning_.elements_per_thread / 32, kMostWarps);
+        out_.warps = static_cast<int>(warps);
+        // A kernel without rows has nothing that its next tile could share.
+        const int threads = tuning_.threads != 0 ? tuning_.threads : layout_.elementwise ? -1 : kThreads;
+        out_.per_processor = threads < 0 ? 0 : std::max(threads / (32 * out_.warps), 1);
+        if (out_.tiles > std::numeric_limits<std::int32_t>::max()) out_.per_processor = kThreads / (32 * out_.warps);
         const auto even = [&](int axis) {
             const std::int64_t extent = out_.extents[layout_.axis_dim[axis]];
-            return std::int64_t{extent > 0 && extent % side_[axis] == 0};
+            return std::int64_t{extent > 0 && extent % (side_[axis] * (axis == 1 ? out_.chunks : 1)) == 0};
         };
-        out_.constants = {{"BLOCK_0", side_[0]}, {"BLOCK_1", side_[1]}, {"STAGES", tuning_.stages}};
+        out_.constants = {{"BLOCK_0", side_[0]}, {"BLOCK_1", side_[1]}, {"STAGES", std::max(tuning_.stages, 1)}};
         if (out_.form == Form::kSplit) {
             out_.constants.emplace_back("PARTS", parts_);
             if (!layout_.loops.empty()) out_.constants.emplace_back("PARTS_OUTER", parts_outer_);

@@ -3,11 +3,14 @@
 
 namespace flexor::codegen::triton {
 
-KernelSource write_row_kernel(const loopir::Kernel& kernel, const RowLayout& layout, Form form) {
+KernelSource write_row_kernel(const loopir::Kernel& kernel, const RowLayout& layout, Form form, int chunks) {
     FLEXOR_CHECK(kernel.kind == loopir::KernelKind::kRow);
     if (layout.elementwise) form = Form::kResident;
     SourceText text(kernel);
-    BodyWriter body(kernel, layout, form, text);
+    FLEXOR_CHECK(chunks == 1 || (form == Form::kResident && may_chunk(layout)));
+    BodyNames names;
+    names.chunks = chunks;
+    BodyWriter body(kernel, layout, form, text, names);
     text.constant("BLOCK_0");
     text.constant("BLOCK_1");
     const std::string stages = ", num_stages=" + text.constant("STAGES") + "):";

@@ -68,7 +68,7 @@ TEST_F(TritonDeviceLauncher, PassesBuffersExtentsAndSlots) {
     const auto next = DeviceLauncher::create(verified(loopir::testing::kAddReluSum), device, compiler(kNarrow, 1));
     ASSERT_TRUE(next.has_value());
     ASSERT_TRUE((*next)->launch(buffers, many, 0x4000, nullptr).has_value());
-    EXPECT_EQ(fake->launches[0].grid[0], 8u * 132u);
+    EXPECT_EQ(fake->launches[0].grid[0], 16u * 132u);
 }
 
 TEST_F(TritonDeviceLauncher, KeepsFewVariantsWhateverTheSizesDo) {
@@ -99,7 +99,7 @@ TEST_F(TritonDeviceLauncher, LendsMemoryToProgramsThatShareARow) {
         ASSERT_TRUE(result.has_value()) << result.error().to_string();
     }
     ASSERT_EQ(fake->launches.size(), 2u);
-    EXPECT_EQ(fake->launches[0].grid[0], 256u);
+    EXPECT_EQ(fake->launches[0].grid[0], 512u);
     // Scratch and counters are the same for what runs one behind the other.
     EXPECT_NE(fake->launches[0].values[3], 0u);
     EXPECT_NE(fake->launches[0].values[4], 0u);

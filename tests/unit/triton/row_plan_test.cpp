@@ -45,11 +45,17 @@ TEST(TritonRowPlan, TilesFollowTheRow) {
     struct Tile {
         std::int64_t length, block_0, block_1;
     };
-    for (const auto& [length, block_0, block_1] : {Tile{1, 1024, 1}, {33, 16, 64}, {768, 2, 1024}, {8192, 1, 8192}}) {
+    for (const auto& [length, block_0, block_1] : {Tile{1, 1024, 1}, {50, 16, 64}, {1024, 1, 1024}, {8192, 1, 8192}}) {
         const LaunchPlan launch = planned(loopir::testing::kAddReluSum, {1000, length});
         EXPECT_EQ(launch.form, Form::kResident) << length;
         EXPECT_EQ(launch.constant("BLOCK_1"), block_1) << length;
         EXPECT_EQ(launch.constant("BLOCK_0"), block_0) << length;
+    }
+    // Three blocks hold what would leave a quarter of four idle.
+    for (const std::int64_t length : {33, 48, 768, 12288}) {
+        const LaunchPlan launch = planned(loopir::testing::kAddReluSum, {1000, length});
+        EXPECT_EQ(launch.chunks, 3) << length;
+        EXPECT_EQ(launch.constant("EVEN_1"), length == 33 ? 0 : 1) << length;
     }
     const LaunchPlan longer = planned(loopir::testing::kAddReluSum, {1000, 16385});
     EXPECT_EQ(longer.form, Form::kLooped);
@@ -62,11 +68,11 @@ TEST(TritonRowPlan, TilesFollowTheRow) {
 TEST(TritonRowPlan, SharesFewLongRows) {
     const LaunchPlan one = planned(loopir::testing::kAddReluSum, {1, 1 << 24});
     EXPECT_EQ(one.form, Form::kSplit);
-    EXPECT_EQ(one.tiles, 256);
+    EXPECT_EQ(one.tiles, 512);
     EXPECT_EQ(one.counters, 1);
-    EXPECT_EQ(one.scratch, std::vector<std::int64_t>{256 * 4});
+    EXPECT_EQ(one.scratch, std::vector<std::int64_t>{512 * 4});
     // The bytes read are those of the tensor, and what is left between is a number a program.
-    EXPECT_EQ(planned(loopir::testing::kAddReluSum, {200, 1 << 20}).form, Form::kLooped);
+    EXPECT_EQ(planned(loopir::testing::kAddReluSum, {600, 1 << 20}).form, Form::kLooped);
     // A softmax walks the row more than once.
     EXPECT_EQ(planned(loopir::testing::kSoftmax, {1, 1 << 24, 0}).form, Form::kLooped);
 }
@@ -91,7 +97,7 @@ row parallel [p1] row [p0]
                                       {4096, 768});
     EXPECT_EQ(launch.constant("BLOCK_0"), 128);
     EXPECT_EQ(launch.form, Form::kSplit);
-    EXPECT_EQ(launch.tiles, 6 * 32);
+    EXPECT_EQ(launch.tiles, 6 * 64);
 }
 
 TEST(TritonRowRequest, StatesTheArgumentsInOrder) {
