@@ -103,7 +103,7 @@ std::vector<json> run_cases(const KernelRun& run) {
         small.row.most_0 = 2;
         small.row.most_1 = 8;
         constexpr GemmTile kGemm{16, 16, 16, 4, 2, 3, 2};
-        constexpr AttentionTile kAttention{16, 16, 4, 1};
+        constexpr AttentionTile kAttention{16, 16, 4, 1, 2};
         small.gemm = &kGemm;
         small.attention = &kAttention;
         plans.emplace_back("/small", *generator.plan(run.params.data(), kProcessors, small));

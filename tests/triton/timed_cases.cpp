@@ -202,29 +202,23 @@ std::vector<json> timed_products() {
         {"fc1", 3072, 768, false, false, "bf16"},     {"fc2", 768, 3072, false, false, "bf16"},
         {"fc1_gelu", 3072, 768, true, false, "bf16"}, {"fc2_residual", 768, 3072, false, true, "bf16"},
         {"fc1_exact", 3072, 768, false, false, "f32"}};
-    std::vector<GemmTile> tiles;
-    for (const int group : {1, 8}) {
-        for (const auto& [m, n, k, warps] : std::vector<std::array<int, 4>>{{64, 64, 64, 4},
-                                                                            {64, 64, 128, 4},
-                                                                            {64, 128, 64, 4},
-                                                                            {64, 128, 128, 4},
-                                                                            {128, 64, 64, 4},
-                                                                            {128, 128, 64, 4},
-                                                                            {128, 128, 64, 8},
-                                                                            {64, 256, 64, 4},
-                                                                            {128, 256, 64, 8},
-                                                                            {256, 128, 64, 8}}) {
-            for (const int stages : {3, 4, 5}) {
-                const int bytes = (m + n) * k * 2 * stages;
-                if (bytes > 220 * 1024 || (stages == 3 && bytes < 90 * 1024) || (group == 1 && stages != 4)) continue;
-                tiles.push_back({m, n, k, warps, stages, 1, group});
-            }
+    // Of many rows, and of 64 and fewer, which are bound by reading the weights.
+    const std::vector<GemmTile> tiles{
+        {64, 64, 64, 4, 4, 1, 8},    {64, 64, 128, 4, 4, 1, 1},   {64, 64, 128, 4, 5, 1, 8},
+        {64, 128, 64, 4, 4, 1, 1},   {64, 128, 64, 4, 5, 1, 8},   {64, 128, 128, 4, 4, 1, 1},
+        {64, 256, 64, 4, 4, 1, 1},   {128, 64, 64, 4, 4, 1, 1},   {128, 64, 128, 4, 3, 1, 8},
+        {128, 64, 128, 8, 4, 1, 8},  {128, 128, 64, 4, 3, 1, 8},  {128, 128, 64, 4, 4, 1, 1},
+        {128, 128, 64, 8, 3, 1, 8},  {128, 128, 64, 8, 3, 1, 4},  {128, 128, 64, 8, 4, 1, 1},
+        {128, 128, 128, 8, 2, 1, 8}, {128, 128, 128, 8, 3, 1, 8}, {128, 256, 64, 8, 3, 1, 8},
+        {64, 64, 64, 4, 4, 2, 8},    {64, 64, 64, 4, 4, 4, 8},    {64, 64, 64, 4, 4, 6, 8},
+        {64, 64, 128, 4, 4, 2, 8},   {64, 64, 128, 4, 4, 3, 8},   {128, 64, 64, 4, 4, 2, 8},
+        {128, 64, 64, 4, 4, 3, 8},   {64, 128, 64, 4, 4, 2, 8},   {64, 128, 128, 4, 4, 2, 8},
+        {128, 128, 64, 8, 3, 2, 8}};
+    std::vector<GemmTile> few;
+    for (const int m : {16, 32, 64}) {
+        for (const auto& [n, k] : {std::pair{16, 256}, {32, 128}, {32, 256}, {64, 128}, {64, 256}}) {
+            for (const int split : {1, 2, 3, 6}) few.push_back({m, n, k, 4, 3, split, 1});
         }
-    }
-    for (const int split : {2, 3, 4}) {
-        tiles.push_back({64, 64, 64, 4, 4, split, 8});
-        tiles.push_back({64, 128, 64, 4, 4, split, 8});
-        tiles.push_back({128, 128, 64, 8, 4, split, 8});
     }
     const std::vector<GemmTile> exact{
         {32, 64, 32, 4, 2, 1, 8},   {64, 64, 32, 4, 2, 1, 8},  {64, 64, 32, 8, 2, 1, 8},
@@ -234,7 +228,8 @@ std::vector<json> timed_products() {
     for (const Product& product : kProducts) {
         const Generator generator = generator_of(parsed(product_text(product)));
         const bool halves = std::string(product.dtype) != "f32";
-        for (const std::int64_t m : {64, 264, 512, 1024, 1600, 2048}) {
+        for (const std::int64_t m : {1, 16, 32, 64, 264, 512, 1024, 1600, 2048}) {
+            if (m < 64 && (!halves || product.gelu || product.residual)) continue;
             const std::vector<std::int64_t> params{m};
             const std::string name = std::string(product.name) + "_" + number(m);
             const auto add = [&](const std::string& label, const LaunchPlan& plan) {
@@ -255,10 +250,12 @@ std::vector<json> timed_products() {
                 out.push_back(std::move(one));
             };
             add("planned", *generator.plan(params.data(), kProcessors));
-            for (const GemmTile& tile : halves ? tiles : exact) {
-                // Small tiles for few rows alone, and no part of k where there are tiles enough.
+            for (const GemmTile& tile : !halves ? exact : m <= 64 ? few : tiles) {
+                // As many rows as there are, no part of k where there are tiles enough, and no processor idle without need.
                 const std::int64_t count = (m + tile.m - 1) / tile.m * ((product.n + tile.n - 1) / tile.n);
-                if (count > 1200 || (tile.split > 1 && count > 90) || (tile.split == 1 && count < 20)) continue;
+                if (m <= 64 && halves && tile.m != std::max<std::int64_t>(m, 16)) continue;
+                if (count * tile.split > 1200 || (tile.split > 1 && count > 110)) continue;
+                if (m > 64 && count * tile.split < 30) continue;
                 Forced forced;
                 forced.gemm = &tile;
                 std::string label;
@@ -274,27 +271,34 @@ std::vector<json> timed_products() {
 std::vector<json> timed_attention() {
     struct Size {
         const char* name;
-        std::int64_t batch, heads, length, head;
+        std::int64_t batch, heads, queries, length, head;
         bool causal, lengths;
     };
-    constexpr Size kSizes[] = {{"whole", 8, 12, 256, 64, false, false},   {"whole", 8, 12, 64, 64, false, false},
-                               {"lengths", 8, 12, 256, 64, false, true},  {"lengths", 8, 12, 4096, 64, false, true},
-                               {"causal", 4, 16, 2048, 128, true, false}, {"whole", 4, 16, 2048, 128, false, false}};
-    const std::vector<AttentionTile> tiles{{64, 64, 4, 2},   {64, 64, 4, 3},   {64, 128, 4, 2}, {128, 64, 4, 2},
-                                           {128, 64, 4, 3},  {128, 64, 8, 2},  {128, 64, 8, 3}, {128, 128, 8, 2},
-                                           {128, 128, 8, 3}, {128, 128, 4, 2}, {32, 64, 4, 2},  {64, 32, 4, 3}};
+    constexpr Size kSizes[] = {
+        {"whole", 8, 12, 256, 256, 64, false, false},    {"whole", 8, 12, 64, 64, 64, false, false},
+        {"lengths", 8, 12, 256, 256, 64, false, true},   {"lengths", 8, 12, 4096, 4096, 64, false, true},
+        {"causal", 4, 16, 2048, 2048, 128, true, false}, {"whole", 4, 16, 2048, 2048, 128, false, false},
+        {"decode", 1, 12, 1, 1024, 64, false, false},    {"decode", 8, 12, 1, 4096, 64, false, true}};
+    const std::vector<AttentionTile> whole{{64, 64, 4, 2},   {64, 64, 4, 3},  {64, 64, 4, 4},  {64, 128, 4, 2},
+                                           {128, 64, 4, 3},  {128, 64, 8, 2}, {128, 64, 8, 3}, {128, 64, 8, 4},
+                                           {128, 128, 8, 2}, {128, 128, 8, 3}};
+    std::vector<AttentionTile> parts;
+    for (const int keys : {32, 64, 128}) {
+        for (const int split : {1, 4, 8, 16}) parts.push_back({16, keys, 4, 2, split});
+    }
     std::vector<json> out;
     for (const Size& size : kSizes) {
         const std::int64_t width = size.heads * size.head, row = 3 * width;
         const std::string d = number(size.head), r = number(row), w = number(width), h = number(size.heads);
         // q, k and v lie beside each other, as a projection leaves them.
         const std::string inner = " [p1, " + d + ", " + r + ", 1]\n";
-        std::string text =
-            std::string("kernel attend(%0: in bf16, %1: out bf16") + (size.lengths ? ", %2: in i64" : "") +
-            ") params 3\nattention bf16 batch p0 heads " + h + " kv_heads " + h + " q_len p2 kv_len p2 head_dim " + d +
-            " value_dim " + d + " scale default\n  q %0" + inner + "  k %0 + " + w + inner + "  v %0 + " +
-            number(2 * width) + inner + "  out %1 [" + number(size.length * width) + ", " + d + ", " + w +
-            ", 1]\n  mask " + (size.causal ? "causal" : "none") + "\n" + (size.lengths ? "  lengths %2 [1]\n" : "");
+        std::string text = std::string("kernel attend(%0: in bf16, %1: out bf16") +
+                           (size.lengths ? ", %2: in i64" : "") + ") params 3\nattention bf16 batch p0 heads " + h +
+                           " kv_heads " + h + " q_len " + number(size.queries) + " kv_len p2 head_dim " + d +
+                           " value_dim " + d + " scale default\n  q %0" + inner + "  k %0 + " + w + inner +
+                           "  v %0 + " + number(2 * width) + inner + "  out %1 [" + number(size.length * width) + ", " +
+                           d + ", " + w + ", 1]\n  mask " + (size.causal ? "causal" : "none") + "\n" +
+                           (size.lengths ? "  lengths %2 [1]\n" : "");
         const Generator generator = generator_of(parsed(text));
         const std::vector<std::int64_t> params{size.batch, size.length * row, size.length};
         const std::string name = std::string("attention_") + size.name + "_" + number(size.batch) + "x" + h + "x" +
@@ -303,21 +307,21 @@ std::vector<json> timed_attention() {
             json one = launch_case(name, generator, plan, params);
             one["group"] = name;
             one["label"] = label;
-            one["bytes"] = {size.batch * size.length * row * 2, size.batch * size.length * width * 2};
+            one["bytes"] = {size.batch * size.length * row * 2, size.batch * size.queries * width * 2};
             if (size.lengths) one["bytes"].push_back(size.batch * 8);
-            one["traffic"] = size.batch * size.length * (row + width) * 2;
-            one["flops"] = 4 * size.batch * size.heads * size.length * size.length * size.head / (size.causal ? 2 : 1);
-            one["torch"] = {{"op", "attention"},      {"batch", size.batch}, {"heads", size.heads},
-                            {"length", size.length},  {"head", size.head},   {"causal", size.causal},
-                            {"lengths", size.lengths}};
+            one["traffic"] = 2 * size.batch * width * (2 * size.queries + 2 * size.length);
+            one["flops"] = 4 * size.batch * size.heads * size.queries * size.length * size.head / (size.causal ? 2 : 1);
+            one["torch"] = {{"op", "attention"},     {"batch", size.batch},     {"heads", size.heads},
+                            {"length", size.length}, {"queries", size.queries}, {"head", size.head},
+                            {"causal", size.causal}, {"lengths", size.lengths}};
             out.push_back(std::move(one));
         };
         add("planned", *generator.plan(params.data(), kProcessors));
-        for (const AttentionTile& tile : tiles) {
+        for (const AttentionTile& tile : size.queries == 1 ? parts : whole) {
             Forced forced;
             forced.attention = &tile;
             std::string label;
-            for (const int part : {tile.queries, tile.keys, tile.warps, tile.stages})
+            for (const int part : {tile.queries, tile.keys, tile.warps, tile.stages, tile.split})
                 label += (label.empty() ? "" : ", ") + number(part);
             add(label, *generator.plan(params.data(), kProcessors, forced));
         }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "codegen/triton/address_range.h"
 #include "codegen/triton/launch_plan.h"
@@ -15,7 +16,7 @@ AttentionTile choose_tile(const loopir::Attention& a, std::int64_t q_len, std::i
                           std::int64_t heads, int multiprocessors) {
     AttentionTile out;
     // Doubles are multiplied one by one.
-    if (a.dtype == DType::kF64) return {16, 16, 4, 1};
+    if (a.dtype == DType::kF64) return {16, 16, 4, 1, 1};
     const bool wide = dtype_size(a.dtype) > 2;
     std::int64_t queries = wide ? 32 : head <= 64 && kv_len >= 1024 ? 128 : 64;
     // Small blocks of queries where large ones would leave processors idle.
@@ -24,6 +25,9 @@ AttentionTile choose_tile(const loopir::Attention& a, std::int64_t q_len, std::i
     out.keys = static_cast<int>(std::max(power_of_two(kv_len, wide ? 32 : 64), kLeast));
     out.warps = out.queries >= 128 ? 8 : 4;
     out.stages = wide ? 1 : head > 128 ? 2 : 3;
+    const std::int64_t tiles = saturated_product(ceil_div(q_len, out.queries), heads);
+    const std::int64_t wanted = std::min(multiprocessors / std::max<std::int64_t>(tiles, 1), kv_len / (2 * out.keys));
+    if (wanted >= 2) out.split = static_cast<int>(std::bit_floor(std::min<std::uint64_t>(wanted, 16)));
     return out;
 }
 
@@ -50,11 +54,19 @@ LaunchPlan plan_attention(const loopir::Attention& a, const std::int64_t* params
                      {"HEAD", head},
                      {"VALUE", value},
                      {"EVEN_HEAD", head == out.extents[5]},
-                     {"EVEN_VALUE", value == out.extents[6]}};
+                     {"EVEN_VALUE", value == out.extents[6]},
+                     {"SPLIT", chosen.split}};
     out.warps = chosen.warps;
     out.stages = chosen.stages;
     if (out.extents[6] == 0) return out;
-    out.tiles = saturated_product(saturated_product(batch, heads), ceil_div(q_len, chosen.queries));
+    const std::int64_t tiles = saturated_product(saturated_product(batch, heads), ceil_div(q_len, chosen.queries));
+    out.tiles = saturated_product(tiles, chosen.split);
+    out.scratch = {0, 0};
+    if (chosen.split > 1 && tiles > 0) {
+        out.counters = tiles;
+        const std::int64_t rows = saturated_product(out.tiles, chosen.queries * (a.dtype == DType::kF64 ? 8 : 4));
+        out.scratch = {saturated_product(rows, value), saturated_product(rows, 2)};
+    }
 
     AddressRange range;
     range.count(out.tiles);

@@ -2,7 +2,7 @@
 //
 // A program has BLOCK_0 queries of one head. Blocks of keys that all its queries see whole come first, without a test a
 // score; then those that end behind the last key or, with a causal mask, at the diagonal. Blocks that nobody sees are not
-// read. Extents: 0 batch, 1 heads, 2 kv_heads, 3 q_len, 4 kv_len, 5 head_dim, 6 value_dim.
+// read. Where there are few queries, SPLIT programs share the keys, and the last one to end joins what they leave. Extents: 0 batch, 1 heads, 2 kv_heads, 3 q_len, 4 kv_len, 5 head_dim, 6 value_dim.
 #include <bit>
 #include <cmath>
 
@@ -34,10 +34,11 @@ public:
           short_(dtype_size(a_.dtype) == 2) {}
 
     KernelSource write() {
-        for (const char* name : {"BLOCK_0", "BLOCK_1", "HEAD", "VALUE", "EVEN_HEAD", "EVEN_VALUE"})
+        for (const char* name : {"BLOCK_0", "BLOCK_1", "HEAD", "VALUE", "EVEN_HEAD", "EVEN_VALUE", "SPLIT"})
             text_.constant(name);
         line("blocks = tl.cdiv(" + extent(kQLen) + ", BLOCK_0)");
-        line("tile = tl.program_id(0)");
+        line("part = tl.program_id(0) % SPLIT");
+        line("tile = tl.program_id(0) // SPLIT");
         text_.open("if tile < blocks * " + extent(kHeads) + " * " + extent(kBatch) + ":");
         write_place();
         write_scale();
@@ -47,13 +48,17 @@ public:
         line("highest = tl.full((BLOCK_0,), float(\"-inf\"), " + dtype() + ")");
         line("total = tl.zeros((BLOCK_0,), " + dtype() + ")");
         write_bounds();
-        text_.open("for start in tl.range(0, whole, BLOCK_1):");
+        text_.open("for start in tl.range(begin, tl.minimum(whole, keys), BLOCK_1):");
         write_block(false);
         text_.close();
-        text_.open("for start in tl.range(whole, keys, BLOCK_1):");
+        text_.open("for start in tl.range(tl.maximum(whole, begin), keys, BLOCK_1):");
         write_block(true);
         text_.close();
+        write_partial();
+        text_.open("if mine == 1:");
+        write_join();
         write_result();
+        text_.close();
         text_.close();
         return text_.finish();
     }
@@ -122,11 +127,57 @@ private:
         if (a_.mask_kind != MaskKind::kCausal) {
             line("keys = bound");
             line("whole = bound // BLOCK_1 * BLOCK_1");
-            return;
+        } else {
+            line("keys = tl.minimum(bound, (block + 1) * BLOCK_0)");
+            line("whole = tl.minimum(bound, block * BLOCK_0 + 1) // BLOCK_1 * BLOCK_1");
         }
-        line("keys = tl.minimum(bound, (block + 1) * BLOCK_0)");
-        line("whole = tl.minimum(bound, block * BLOCK_0 + 1) // BLOCK_1 * BLOCK_1");
+        line("share = tl.cdiv(tl.cdiv(keys, BLOCK_1), SPLIT) * BLOCK_1");
+        line("begin = part * share");
+        line("keys = tl.minimum(keys, begin + share)");
     }
+
+    // Where SPLIT is 1 these lines vanish.
+    void write_partial() {
+        sums_ = text_.scratch(inner_);
+        rows_ = text_.scratch(inner_);
+        line("mine = 1");
+        text_.open("if SPLIT > 1:");
+        line("lanes = tl.arange(0, BLOCK_0)");
+        line("places = tl.cast(tile, tl.int64) * SPLIT * BLOCK_0 + lanes");
+        line("own = places + part * BLOCK_0");
+        line("tl.store(" + sums_ + " + (own[:, None] * VALUE + e[None, :]), acc)");
+        line("tl.store(" + rows_ + " + own * 2, highest)");
+        line("tl.store(" + rows_ + " + (own * 2 + 1), total)");
+        line("tl.debug_barrier()");
+        line("mine = tl.atomic_add(" + counters() + " + tile, 1, sem=\"acq_rel\", scope=\"gpu\") - (SPLIT - 2)");
+        text_.close();
+    }
+
+    // The last part to end joins all in their order.
+    void write_join() {
+        const std::string join = text_.expressions().combine(loopir::Combine::kMax, inner_);
+        text_.open("if SPLIT > 1:");
+        line("tl.debug_barrier()");
+        line("acc = tl.zeros((BLOCK_0, VALUE), " + dtype() + ")");
+        line("highest = tl.full((BLOCK_0,), float(\"-inf\"), " + dtype() + ")");
+        line("total = tl.zeros((BLOCK_0,), " + dtype() + ")");
+        text_.open("for other in tl.range(0, SPLIT):");
+        line("at = places + other * BLOCK_0");
+        line("peak = tl.load(" + rows_ + " + at * 2, cache_modifier=\".cg\")");
+        line("top = " + join + "(highest, peak)");
+        line("base = tl.where(top == float(\"-inf\"), 0, top)");
+        line("fade = " + power("highest - base"));
+        line("gain = " + power("peak - base"));
+        line("total = total * fade + gain * tl.load(" + rows_ + " + (at * 2 + 1), cache_modifier=\".cg\")");
+        line("more = tl.load(" + sums_ + " + (at[:, None] * VALUE + e[None, :]), cache_modifier=\".cg\")");
+        line("acc = acc * fade[:, None] + more * gain[:, None]");
+        line("highest = top");
+        text_.close();
+        line("tl.store(" + counters() + " + tile, 0)");
+        text_.close();
+    }
+
+    std::string counters() { return text_.use(ArgumentKind::kCounters, 0); }
 
     void write_block(bool tested) {
         const bool causal = a_.mask_kind == MaskKind::kCausal;
@@ -163,10 +214,8 @@ private:
             text_.open("if strange != 0:");
             text_.open("for key in tl.range(0, BLOCK_1):");
             line("here = (tl.arange(0, BLOCK_1) == key)");
-            line("weight = tl.reduce(tl.where(here[None, :], p, 0), 1, " +
-                 text_.expressions().combine(loopir::Combine::kSum, inner_) + ")");
-            line("row = tl.reduce(tl.where(here[:, None], tl.cast(v, " + dtype() + "), 0), 0, " +
-                 text_.expressions().combine(loopir::Combine::kSum, inner_) + ")");
+            line("weight = tl.sum(tl.where(here[None, :], p, 0), 1)");
+            line("row = tl.sum(tl.where(here[:, None], tl.cast(v, " + dtype() + "), 0), 0)");
             line("sees = (start + key <= i) & (start + key < bound)");
             line("acc = tl.where(sees[:, None], acc + weight[:, None] * row[None, :], acc)");
             text_.close();
@@ -250,6 +299,7 @@ private:
     SourceText text_;
     DType inner_;
     bool short_;
+    std::string sums_, rows_;  // scratch of programs that share the keys
 };
 
 }  // namespace

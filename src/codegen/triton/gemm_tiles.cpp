@@ -31,15 +31,13 @@ GemmTile rule_for_gemm_tile(const GemmSize& size, int multiprocessors) {
     if (!halves) {
         out = {64, 64, 32, 4, 2, 1, 8};
     } else {
-        // The largest tile that still gives every processor one.
-        constexpr GemmTile kSizes[] = {{128, 256, 64, 8, 3, 1, 8},
-                                       {128, 128, 64, 8, 3, 1, 8},
-                                       {64, 128, 64, 4, 4, 1, 8},
-                                       {64, 64, 64, 4, 4, 1, 8}};
+        // The largest tile that still gives most processors one.
+        constexpr GemmTile kSizes[] = {
+            {128, 128, 64, 8, 3, 1, 8}, {64, 128, 128, 4, 4, 1, 8}, {64, 64, 128, 4, 4, 1, 8}};
         for (const GemmTile& one : kSizes) {
             out = one;
-            if (saturated_product(ceil_div(size.m, one.m) * ceil_div(size.n, one.n), size.batch) >= multiprocessors)
-                break;
+            const std::int64_t count = ceil_div(size.m, one.m) * ceil_div(size.n, one.n);
+            if (3 * saturated_product(count, size.batch) >= 2 * multiprocessors) break;
         }
     }
     if (size.prologue) out.stages = 2;

@@ -51,6 +51,7 @@ LaunchPlan plan_contraction(const loopir::Contraction& contraction, const RowLay
 
 struct AttentionTile {
     int queries = 0, keys = 0, warps = 4, stages = 2;
+    int split = 1;  // programs that share the keys
 };
 // Whether heads of that width are written.
 bool head_fits(std::int64_t head_dim, std::int64_t value_dim, DType dtype);

@@ -22,6 +22,8 @@ constexpr int kThreads = 2048;             // of a multiprocessor
 constexpr std::int64_t kTile = 4096;       // elements of a tile, if there are so many
 constexpr std::int64_t kShortTile = 1024;  // of rows shorter than
 constexpr std::int64_t kLongRow = 4096;
+constexpr std::int64_t kHalfRow = 512;  // up to which a warp has a row and more
+constexpr std::int64_t kSplitTile = 2048;
 constexpr int kChunks = 3;                  // of a row in several blocks
 constexpr std::int64_t kLeastChunked = 64;  // a power of two that holds such a row
 constexpr std::int64_t kPartOfRow = 8192;   // elements that a program must find in a part of a row
@@ -145,6 +147,7 @@ private:
         if (tuning_.parts > 0) wanted = tuning_.parts;
         wanted = std::min({wanted, kMostParts, std::max<std::int64_t>(kPartials / side_[0], 1)});
         if (wanted < 2) return;
+        if (tuning_.parts == 0) side_[1] = std::min(side_[1], std::max<std::int64_t>(kSplitTile / side_[0], 1));
         std::int64_t parts = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(wanted)));
         out_.form = Form::kSplit;
         if (!layout_.loops.empty()) {
@@ -164,13 +167,16 @@ private:
         const std::int64_t elements = side_[0] * side_[1] * out_.chunks;
         const bool rows = !layout_.elementwise && out_.form == Form::kResident;
         if (tuning_.elements_per_thread == 0) {
-            const bool little = rows && elements <= kShortTile;
-            tuning_.elements_per_thread = little ? 8 : rows && side_[1] * out_.chunks >= kLongRow / 4 * 3 ? 32 : 16;
+            const std::int64_t row = side_[1] * out_.chunks;
+            tuning_.elements_per_thread = 16;
+            if (rows) tuning_.elements_per_thread = row > kHalfRow && row < kLongRow / 4 * 3 ? 16 : 32;
+            if (out_.form == Form::kSplit) tuning_.elements_per_thread = 8;
         }
         const std::int64_t warps = power_of_two(elements / tuning_.elements_per_thread / 32, kMostWarps);
         out_.warps = static_cast<int>(warps);
-        // A kernel without rows has nothing that its next tile could share.
-        const int threads = tuning_.threads != 0 ? tuning_.threads : layout_.elementwise ? -1 : kThreads;
+        // A tile that is read once has nothing to share with the next one.
+        const bool once = layout_.elementwise || out_.form == Form::kResident;
+        const int threads = tuning_.threads != 0 ? tuning_.threads : once ? -1 : kThreads;
         out_.per_processor = threads < 0 ? 0 : std::max(threads / (32 * out_.warps), 1);
         if (out_.tiles > std::numeric_limits<std::int32_t>::max()) out_.per_processor = kThreads / (32 * out_.warps);
         const auto even = [&](int axis) {

@@ -60,7 +60,7 @@ TEST_F(TritonDeviceLauncher, PassesBuffersExtentsAndSlots) {
     const std::int64_t none[] = {0, 768};
     ASSERT_TRUE((*made)->launch(buffers, none, 0x4000, nullptr).has_value());
     EXPECT_EQ(fake->launches.size(), 1u);
-    // More rows than programs: each takes several.
+    // A tile a program where a row is read once; walked rows share programs.
     const std::int64_t many[] = {1'000'000, 768};
     ASSERT_TRUE((*made)->launch(buffers, params, 0x4000, nullptr).has_value());
     EXPECT_EQ((*made)->variants(), 1u);
@@ -68,7 +68,12 @@ TEST_F(TritonDeviceLauncher, PassesBuffersExtentsAndSlots) {
     const auto next = DeviceLauncher::create(verified(loopir::testing::kAddReluSum), device, compiler(kNarrow, 1));
     ASSERT_TRUE(next.has_value());
     ASSERT_TRUE((*next)->launch(buffers, many, 0x4000, nullptr).has_value());
-    EXPECT_EQ(fake->launches[0].grid[0], 16u * 132u);
+    EXPECT_EQ(fake->launches[0].grid[0], 1'000'000u);
+    const auto walked = DeviceLauncher::create(verified(loopir::testing::kAddReluSum), device, compiler(kNarrow, 1));
+    ASSERT_TRUE(walked.has_value());
+    const std::int64_t longer[] = {100'000, 16'385};
+    ASSERT_TRUE((*walked)->launch(buffers, longer, 0x4000, nullptr).has_value());
+    EXPECT_EQ(fake->launches[1].grid[0], 8u * 132u);
 }
 
 TEST_F(TritonDeviceLauncher, KeepsFewVariantsWhateverTheSizesDo) {
