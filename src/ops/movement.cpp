@@ -296,7 +296,12 @@ bool slice_shape(ShapeContext& context, Results& results) {
     const Dim start = bound("start", forward ? lo : hi);
     const Dim stop = bound("stop", forward ? hi : lo);
     const I stride = step.constant();
-    const Dim span = forward ? stop - start : start - stop;
+    Dim span = forward ? stop - start : start - stop;
+    // n - min(n, c) in the form that x[:-c] has too.
+    if (forward && stop == n && attrs.has("start")) {
+        const Dim from = attrs.integer("start");
+        if (from.is_constant() && from.constant() >= 0) span = Dim::max(n - from, 0);
+    }
     const I magnitude = forward ? stride : -stride;
     const Dim length = Dim::max(Dim::floor_div(span + (magnitude - 1), magnitude), 0);
     std::vector<Dim> sizes = x.sizes, strides = x.strides;

@@ -265,7 +265,26 @@ struct DimCanonical {
         return std::find(operands.begin(), operands.end(), operand) != operands.end();
     }
 
+    // x, where d is max(0, x) - c and c >= 0: max(0, d) is then max(0, x - c).
+    static std::optional<Dim> within_max(const Dim& d) {
+        if (d.op() != DimOp::kAdd || node(d)->opaque || node(d)->operands.size() != 2) return std::nullopt;
+        const Dim& largest = node(d)->operands[0];
+        const Dim& rest = node(d)->operands[1];
+        if (largest.op() != DimOp::kMax || !rest.is_constant() || rest.constant() > 0) return std::nullopt;
+        const auto& operands = node(largest)->operands;
+        for (int i = 0; i < 2; ++i) {
+            if (operands[static_cast<std::size_t>(i)].is_constant(0))
+                return operands[static_cast<std::size_t>(1 - i)] + rest;
+        }
+        return std::nullopt;
+    }
+
     static Dim extremum(DimOp op, const Dim& a, const Dim& b) {
+        if (op == DimOp::kMax) {
+            if (const auto inner = a.is_constant(0) ? within_max(b) : b.is_constant(0) ? within_max(a) : std::nullopt) {
+                return extremum(op, 0, *inner);
+            }
+        }
         if (const auto d = difference(a, b)) return (*d <= 0) == (op == DimOp::kMin) ? a : b;
         if (has_operand(a, op, b)) return a;
         if (has_operand(b, op, a)) return b;

@@ -123,3 +123,14 @@ def flexor_is_translating():
     from flexor import _collector
 
     return _collector._holders > 0
+
+
+def test_differences_of_differences():
+    """x[1:] and x[:-1] have one size, and parts of parts are parts: the text of the sizes does not grow with their number."""
+    jitted = flexor.jit(lambda x: torch.diff(x, n=9, dim=0))
+    began = time.perf_counter()
+    for rows in (12, 10, 9, 1, 0, 33):
+        x = torch.arange(3.0 * rows).reshape(rows, 3) ** 2
+        assert torch.allclose(jitted(x), torch.diff(x, n=9, dim=0), atol=1e-2)
+    assert time.perf_counter() - began < 30
+    assert not jitted.stats()["fallbacks"]

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "unit/types/random_expression.h"
@@ -58,6 +59,18 @@ TEST(Dim, D3Divisions) {
     EXPECT_EQ(Dim::floor_div(Dim::floor_div(S, 2), 3), Dim::floor_div(S, 6));
     EXPECT_EQ(Dim::mod(4 * S + T, 4), Dim::mod(T, 4));
     EXPECT_EQ(Dim::mod(B * S, S), Dim(0));
+}
+
+TEST(Dim, PartsOfPartsAreParts) {
+    const Dim first = Dim::max(S - 1, 0);
+    EXPECT_EQ(Dim::max(first - 1, 0), Dim::max(S - 2, 0));
+    EXPECT_EQ(Dim::max(0, Dim::max(0, first - 3) - 4), Dim::max(S - 8, 0));
+    EXPECT_NE(Dim::max(first + 1, 0), Dim::max(S, 0));  // 1 where S is 0
+    for (std::int64_t s = 0; s < 6; ++s) {
+        const std::int64_t values[] = {0, s, 0};
+        EXPECT_EQ(Dim::max(first - 2, 0).evaluate(values).value,
+                  std::max<std::int64_t>(std::max<std::int64_t>(s - 1, 0) - 2, 0));
+    }
 }
 
 TEST(Dim, D4Broadcast) {
