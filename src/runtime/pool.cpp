@@ -36,7 +36,7 @@ struct Adopted {
 
 void release_adopted(void* context, void*) {
     auto* adopted = static_cast<Adopted*>(context);
-    adopted->pool->release(adopted->block);
+    adopted->pool->put_back(adopted->block);
     delete adopted;
 }
 
@@ -64,6 +64,7 @@ std::size_t Pool::class_index(std::size_t capacity) {
 // ---------------------------------------------------------------- pool
 
 Pool::~Pool() {
+    clear_shelves();
     for (const auto& [capacity, data] : idle_) give_memory(data, capacity);
 }
 
@@ -106,8 +107,42 @@ void Pool::note_live(std::int64_t delta) {
     }
 }
 
+Pool::Shelf& Pool::own_shelf() {
+    static std::atomic<std::size_t> next{0};
+    static thread_local const std::size_t own = next.fetch_add(1, std::memory_order_relaxed) % kShelves;
+    return shelves_[own];
+}
+
+void Pool::put_back(Block block) {
+    if (block.capacity <= PoolCache::kMaxCached && !over_soft()) {
+        Shelf& shelf = own_shelf();
+        const std::lock_guard lock(shelf.mutex);
+        const std::size_t count = shelf.count.load(std::memory_order_relaxed);
+        if (count < Shelf::kDepth) {
+            shelf.blocks[count] = block;
+            shelf.count.store(count + 1, std::memory_order_release);
+            return;
+        }
+    }
+    release(block);
+}
+
+// Caller holds the lock.
+void Pool::clear_shelves() {
+    for (Shelf& shelf : shelves_) {
+        const std::lock_guard lock(shelf.mutex);
+        for (std::size_t i = 0; i < shelf.count.load(std::memory_order_relaxed); ++i) {
+            note_live(-static_cast<std::int64_t>(shelf.blocks[i].capacity));
+            idle_.emplace(shelf.blocks[i].capacity, shelf.blocks[i].data);
+            idle_bytes_ += shelf.blocks[i].capacity;
+        }
+        shelf.count.store(0, std::memory_order_relaxed);
+    }
+}
+
 // Frees idle blocks, largest first, until `bytes` are gone. Caller holds the lock.
 std::uint64_t Pool::free_idle(std::uint64_t bytes) {
+    clear_shelves();
     std::uint64_t freed = 0;
     while (freed < bytes && !idle_.empty()) {
         const auto last = std::prev(idle_.end());
@@ -184,8 +219,15 @@ Block Pool::allocate(std::size_t bytes) {
     std::vector<PoolEvent> events;
     {
         std::lock_guard lock(mutex_);
-        const auto found = idle_.lower_bound(capacity);
-        if (found != idle_.end() && (found->first < kLarge || found->first / 8 <= capacity)) {
+        const auto fits = [&](auto at) {
+            return at != idle_.end() && (at->first < kLarge || at->first / 8 <= capacity);
+        };
+        auto found = idle_.lower_bound(capacity);
+        if (!fits(found)) {
+            clear_shelves();
+            found = idle_.lower_bound(capacity);
+        }
+        if (fits(found)) {
             block = {found->second, found->first};
             idle_bytes_ -= found->first;
             spare_.push_back(idle_.extract(found));
@@ -254,7 +296,15 @@ std::uint64_t Pool::trim() {
 PoolGauges Pool::gauges() const {
     std::lock_guard lock(mutex_);
     PoolGauges gauges;
-    gauges.live_bytes = static_cast<std::uint64_t>(live_.load(std::memory_order_relaxed));
+    std::int64_t live = live_.load(std::memory_order_relaxed);
+    for (const PoolCache* cache : caches_) live -= cache->idle_bytes_.load(std::memory_order_relaxed);
+    for (const Shelf& shelf : shelves_) {
+        const std::lock_guard held(const_cast<std::mutex&>(shelf.mutex));
+        for (std::size_t i = 0; i < shelf.count.load(std::memory_order_relaxed); ++i)
+            live -= static_cast<std::int64_t>(shelf.blocks[i].capacity);
+    }
+    // A block may be on its way between a cache and its owner.
+    gauges.live_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(live, 0));
     gauges.peak_live_bytes = static_cast<std::uint64_t>(peak_live_.load(std::memory_order_relaxed));
     gauges.reserved_bytes = reserved_;
     gauges.peak_reserved_bytes = peak_reserved_;
@@ -276,11 +326,44 @@ void Pool::reset_peaks() {
 
 // ---------------------------------------------------------------- cache
 
+PoolCache::PoolCache(std::shared_ptr<Pool> pool) : pool_(std::move(pool)) {
+    const std::lock_guard lock(pool_->mutex_);
+    pool_->caches_.push_back(this);
+}
+
+PoolCache::~PoolCache() {
+    flush();
+    const std::lock_guard lock(pool_->mutex_);
+    std::erase(pool_->caches_, this);
+}
+
+bool PoolCache::keep(Block block) {
+    if (block.capacity > kMaxCached) return false;
+    const std::size_t index = Pool::class_index(block.capacity);
+    Bin& bin = bins_[index];
+    if (bin.count == kDepth) return false;
+    bin.blocks[bin.count++] = block.data;
+    filled_[index / 64] |= std::uint64_t{1} << (index % 64);
+    add_idle(static_cast<std::int64_t>(block.capacity));
+    return true;
+}
+
+void PoolCache::fetch_returned() {
+    Pool::Shelf& shelf = pool_->own_shelf();
+    if (shelf.count.load(std::memory_order_acquire) == 0) return;
+    const std::lock_guard lock(shelf.mutex);
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < shelf.count.load(std::memory_order_relaxed); ++i) {
+        if (!keep(shelf.blocks[i])) shelf.blocks[left++] = shelf.blocks[i];
+    }
+    shelf.count.store(left, std::memory_order_relaxed);
+}
+
 Block PoolCache::take(std::size_t class_index, std::size_t bytes) {
     Bin& bin = bins_[class_index];
     const Block block{bin.blocks[--bin.count], capacity_of(class_index)};
     if (bin.count == 0) filled_[class_index / 64] &= ~(std::uint64_t{1} << (class_index % 64));
-    pool_->note_live(static_cast<std::int64_t>(block.capacity));
+    add_idle(-static_cast<std::int64_t>(block.capacity));
     if (pool_->options_.poison) std::memset(block.data, 0xFF, bytes);
     return block;
 }
@@ -288,6 +371,7 @@ Block PoolCache::take(std::size_t class_index, std::size_t bytes) {
 Block PoolCache::allocate(std::size_t bytes) {
     if (bytes <= kMaxCached) {
         const std::size_t wanted = Pool::class_index(Pool::round_up(bytes));
+        if (bins_[wanted].count == 0) fetch_returned();
         if (bins_[wanted].count > 0) return take(wanted, bytes);
         std::uint64_t mask = ~std::uint64_t{0} << (wanted % 64);
         for (std::size_t word = wanted / 64; word < std::size(filled_); ++word, mask = ~std::uint64_t{0}) {
@@ -304,15 +388,8 @@ void PoolCache::release(Block block) {
     if (block.data == nullptr) return;
     if (pool_->over_soft()) {
         flush();
-    } else if (block.capacity <= kMaxCached) {
-        const std::size_t index = Pool::class_index(block.capacity);
-        Bin& bin = bins_[index];
-        if (bin.count < kDepth) {
-            bin.blocks[bin.count++] = block.data;
-            filled_[index / 64] |= std::uint64_t{1} << (index % 64);
-            pool_->note_live(-static_cast<std::int64_t>(block.capacity));
-            return;
-        }
+    } else if (keep(block)) {
+        return;
     }
     pool_->release(block);
 }
@@ -322,8 +399,7 @@ void PoolCache::flush() {
         Bin& bin = bins_[i];
         const std::size_t capacity = capacity_of(i);
         while (bin.count > 0) {
-            // The pool counts a released block out of the live bytes; the cache has done so already.
-            pool_->note_live(static_cast<std::int64_t>(capacity));
+            add_idle(-static_cast<std::int64_t>(capacity));
             pool_->release({bin.blocks[--bin.count], capacity});
         }
     }

@@ -61,11 +61,11 @@ struct Block {
 
 class Pool;
 
-// Free blocks of one thread: no lock and no shared write but the gauges. Belongs to one thread at a time.
+// Free blocks of one thread: no lock and no shared write. Belongs to one thread at a time.
 class PoolCache {
 public:
-    explicit PoolCache(std::shared_ptr<Pool> pool) : pool_(std::move(pool)) {}
-    ~PoolCache() { flush(); }
+    explicit PoolCache(std::shared_ptr<Pool> pool);
+    ~PoolCache();
     PoolCache(const PoolCache&) = delete;
     PoolCache& operator=(const PoolCache&) = delete;
 
@@ -85,10 +85,17 @@ private:
     };
     static std::size_t capacity_of(std::size_t class_index) { return (8 + (class_index & 7)) << (class_index / 8 + 3); }
     Block take(std::size_t class_index, std::size_t bytes);
+    bool keep(Block block);  // false: there are enough of its class
+    void fetch_returned();   // what tensors have given back on this thread's shelf
+    void add_idle(std::int64_t bytes) {
+        idle_bytes_.store(idle_bytes_.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+    }
+    friend class Pool;
 
     std::shared_ptr<Pool> pool_;
     Bin bins_[kClasses];
     std::uint64_t filled_[(kClasses + 63) / 64] = {};  // bins that hold a block, a bit each
+    std::atomic<std::int64_t> idle_bytes_{0};          // of the bins; written by the thread alone
 };
 
 // Growing scratch memory of one thread: kept between runs, given back under pressure when no run uses it.
@@ -134,6 +141,10 @@ public:
     Block allocate(std::size_t bytes);
     void release(Block block);
 
+    // Small blocks that a tensor gives back wait on the shelf of the thread that drops it, for a cache to fetch them:
+    // threads that run beside each other do not meet.
+    void put_back(Block block);
+
     // A contiguous tensor on pool memory; undefined beyond the limits. Goes back when its last view dies.
     Tensor empty(DType dtype, std::span<const std::int64_t> sizes);
     // Hands a block over to a tensor.
@@ -162,6 +173,7 @@ private:
     void give_memory(void* data, std::size_t capacity);
     bool admit(std::size_t bytes, std::size_t idle_to_free, const Arena* keep, std::vector<PoolEvent>& events);
     std::uint64_t free_idle(std::uint64_t bytes);
+    void clear_shelves();
     std::uint64_t reclaim_arenas(const Arena* keep, std::uint64_t bytes);
     void shrink(std::uint64_t more, const Arena* keep);
     void tell(const std::vector<PoolEvent>& events);
@@ -172,11 +184,22 @@ private:
     std::multimap<std::size_t, void*> idle_;                           // by capacity
     std::vector<std::multimap<std::size_t, void*>::node_type> spare_;  // nodes that idle_ does not use
     std::uint64_t idle_bytes_ = 0;
+    struct alignas(64) Shelf {
+        static constexpr std::size_t kDepth = 16;
+        std::mutex mutex;  // taken after the pool's
+        std::atomic<std::size_t> count{0};
+        Block blocks[kDepth];
+    };
+    static constexpr std::size_t kShelves = 8;
+    Shelf& own_shelf();
+    Shelf shelves_[kShelves];
+    std::vector<const PoolCache*> caches_;
     std::vector<Arena*> arenas_;
     std::function<void(const PoolEvent&)> listener_;
     std::atomic<std::uint64_t> reserved_{0};  // written under the mutex
     std::uint64_t peak_reserved_ = 0;
     std::uint64_t growth_events_ = 0, over_soft_events_ = 0, hard_limit_events_ = 0, shrunk_bytes_ = 0;
+    // Blocks that have left the pool and arenas; what caches and shelves keep among them is idle, and the peak is of both.
     std::atomic<std::int64_t> live_{0};
     std::atomic<std::int64_t> peak_live_{0};
     std::atomic<std::uint64_t> reuses_{0};
