@@ -93,7 +93,7 @@ def pack(folder: Path, info: str, target: Path) -> None:
             data = path.read_bytes()
             entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))  # equal contents make equal wheels
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = (0o755 if path.stat().st_mode & 0o100 else 0o644) << 16
+            entry.external_attr = (0o100755 if path.stat().st_mode & 0o100 else 0o100644) << 16
             wheel.writestr(entry, data)
             record.append(f"{name},{digest(data)},{len(data)}")
         record.append(f"{info}/RECORD,,")
@@ -107,7 +107,6 @@ def main() -> int:
     parser.add_argument("--python", action="append", default=[])
     given = parser.parse_args()
     fields = project()
-    built = given.build / "python" / "flexor"
 
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work)
@@ -116,20 +115,20 @@ def main() -> int:
         subprocess.run(
             ["cmake", "--install", given.build, "--component", "wheel", "--prefix", folder, "--strip"], check=True, stdout=subprocess.DEVNULL
         )
-        for module in package.glob("_flexor_fast*.so"):  # each interpreter's is copied below
-            module.unlink()
+        modules = {module.name for module in package.glob("_flexor_fast*.so")}
         versions = []
         for python in [sys.executable, *given.python]:
             version, suffix, backend = facts(python)
-            fast = built / f"_flexor_fast{suffix}"
-            if backend is None or not fast.exists():
+            fast = f"_flexor_fast{suffix}"
+            if backend is None or fast not in modules:
                 print(f"left out: CPython {version} ({'no module of its own' if backend else 'no nanobind-backend'})")
                 continue
             versions.append(version)
-            for source in (fast, backend):
-                target = package / source.name
-                shutil.copy2(source, target)
-                subprocess.run(["strip", "--strip-unneeded", target], check=True)
+            modules.remove(fast)
+            shutil.copy2(backend, package)
+            subprocess.run(["strip", "--strip-unneeded", package / backend.name], check=True)
+        for unserved in modules:
+            (package / unserved).unlink()
         assert versions, "no interpreter to serve"
 
         complaints, glibc = check_libraries(folder)
