@@ -77,6 +77,13 @@ class TestLosses:
                 calls = [(random(n, 5) * 50, torch.rand(n, 5), weight, positive) for n in self.SIZES]
                 compare(lambda x, y, w, p: F.binary_cross_entropy_with_logits(x, y, w, reduction=reduction, pos_weight=p), *calls)
 
+    def test_probabilities(self, reduction):
+        for weight in (None, torch.rand(5)):
+            calls = [(torch.rand(n, 5), torch.rand(n, 5), weight) for n in self.SIZES]
+            edges = [(torch.tensor([[0.0, 1.0, 0.5, 1e-30, 1 - 1e-7]]), torch.tensor([[0.0, 1.0, 1.0, 1.0, 0.0]]), weight)]
+            compare(lambda x, y, w: F.binary_cross_entropy(x, y, w, reduction=reduction), *calls, *edges)
+            compare(lambda x, y, w: torch.nn.BCELoss(w, reduction=reduction)(x, y), *edges)
+
     def test_classes(self, reduction):
         nothing = torch.full((3,), -100)
         rows = [(random(n, 5), classes(5, n)) for n in self.SIZES] + [(random(3, 5), torch.tensor([0, -100, 1])), (random(3, 5), nothing)]

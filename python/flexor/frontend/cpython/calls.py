@@ -363,7 +363,7 @@ def _python(
 
 
 _OWN = (helpers.__name__, recipes.__name__, recurrent.__name__)  # which nobody changes
-_FOLLOWED = ("torch.nn.modules.", "torch.nn.functional")
+_FOLLOWED = ("torch.nn.modules.", "torch.nn.functional", "torch.nn._reduction")
 
 
 def _is_followed(function: types.FunctionType) -> bool:

@@ -68,6 +68,17 @@ class Losses:
         each = op("add", op("mul", op("sub", Known(1.0), y), x), softplus)
         return self._reduced(each if is_none(weight) else op("mul", each, weight), reduction)
 
+    def probability_loss(self, x: Any, y: Any, weight: Any, reduction: Any) -> Any:
+        """F.binary_cross_entropy, of probabilities: logarithms no smaller than -100, as torch has them."""
+        op = self.writer.op
+        self._two(x, y)
+        self.wide(*(v for v in (x, weight) if not is_none(v)))
+        inside = op("logical_and", op("ge", x, Known(0.0)), op("le", x, Known(1.0)))
+        self.assume(self.item(op("reduce_all", inside)), "probabilities between 0 and 1", RuntimeError)
+        yes, no = (op("maximum", logarithm, Known(-100.0)) for logarithm in (op("log", x), op("log1p", op("neg", x))))
+        each = op("sub", op("mul", op("sub", y, Known(1.0)), no), op("mul", y, yes))
+        return self._reduced(each if is_none(weight) else op("mul", each, weight), reduction)
+
     def likelihood_loss(self, x: Any, target: Any, weight: Any, ignored: Any, reduction: Any, smoothing: Any, of_logits: bool) -> Any:
         """F.nll_loss, and of logits F.cross_entropy: classes along axis 1, or along the only one."""
         op = self.writer.op

@@ -117,6 +117,7 @@ F.l1_loss: input, target, !size_average=None, !reduce=None, reduction='mean', !w
 F.smooth_l1_loss: input, target, !size_average=None, !reduce=None, reduction='mean', beta=1.0 -> smooth_loss(input, target, reduction, beta, True)
 F.huber_loss: input, target, reduction='mean', delta=1.0, !weight=None -> smooth_loss(input, target, reduction, delta, False)
 F.kl_div: input, target, !size_average=None, !reduce=None, reduction='mean', log_target=False -> divergence(input, target, reduction, log_target)
+F.binary_cross_entropy: input, target, weight=None, !size_average=None, !reduce=None, reduction='mean' -> probability_loss(input, target, weight, reduction)
 F.binary_cross_entropy_with_logits: input, target, weight=None, !size_average=None, !reduce=None, reduction='mean', pos_weight=None -> logistic_loss(input, target, weight, reduction, pos_weight)
 F.cross_entropy: input, target, weight=None, !size_average=None, ignore_index=-100, !reduce=None, reduction='mean', label_smoothing=0.0 -> likelihood_loss(input, target, weight, ignore_index, reduction, label_smoothing, True)
 F.nll_loss: input, target, weight=None, !size_average=None, ignore_index=-100, !reduce=None, reduction='mean' -> likelihood_loss(input, target, weight, ignore_index, reduction, 0.0, False)
