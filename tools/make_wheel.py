@@ -142,7 +142,9 @@ def main() -> int:
         (info / "METADATA").write_text(metadata(fields))
         wheel_lines = ["Wheel-Version: 1.0", "Generator: flexor", "Root-Is-Purelib: false", *(f"Tag: {tag}" for tag in tags)]
         (info / "WHEEL").write_text("\n".join(wheel_lines) + "\n")
-        (info / "entry_points.txt").write_text("[torch_dynamo_backends]\nflexor = flexor.torch_backend:compile_graph\n")
+        (info / "entry_points.txt").write_text(
+            "[console_scripts]\nflexor = flexor._cli:main\n\n[torch_dynamo_backends]\nflexor = flexor.torch_backend:compile_graph\n"
+        )
         shutil.copy2(ROOT / "LICENSE", info)
         for notice in ("nanobind-LICENSE", "NOTICE"):
             shutil.copy2(ROOT / "third_party" / notice, info)
