@@ -27,6 +27,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 reports these inside the standard library's own headers.
   target_compile_options(flexor_options INTERFACE -Wno-error=maybe-uninitialized -Wno-error=restrict
     -Wno-error=stringop-overflow -Wno-error=array-bounds -Wno-error=dangling-pointer -Wno-error=free-nonheap-object)
+else()
+  # clang reports this of std::stable_sort in the headers of g++.
+  target_compile_options(flexor_options INTERFACE -Wno-error=deprecated-declarations)
 endif()
 
 if(FLEXOR_SANITIZE)

@@ -21,6 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import check_diagnostics
 import check_layers
+import explain_picture
 import readme_table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,10 +44,16 @@ def families() -> dict[int, tuple[str, str, str]]:
 
 def diagnostics_page() -> str:
     text = ["# Diagnostics\n", "Every refusal has a stable number. The hundred gives the kind and the Python exception.\n"]
+    source = (ROOT / "src/support/hints.def").read_text()
+    hints = {name: hint.replace("%op", "OP") for name, hint in re.findall(r'^FLEXOR_HINT\((\w+), "(.+)"\)', source, re.MULTILINE)}
     for hundred, (what, kind, python) in families().items():
-        rows = [[f"`E{n:04d}`", f"`{name}`", sentence] for n, name, sentence in check_diagnostics.rows() if n // 100 == hundred]
+        rows = [
+            [f"`E{n:04d}`", f"`{name}`", sentence, hints.get(name, "")]
+            for n, name, sentence in check_diagnostics.rows()
+            if n // 100 == hundred
+        ]
         text.append(f"## {hundred}xx: {what}\n\n{kind[0].upper() + kind[1:]}; `{python}` in Python.\n")
-        text.append(table(["number", "name", "sentence"], rows))
+        text.append(table(["number", "name", "sentence", "hint"], rows))
     return "\n".join(text)
 
 
@@ -228,11 +235,16 @@ def calls_page() -> str:
     return text + table(["operation", "what it does"], [[f"`{name}`", what] for name, what in operations])
 
 
-def explain_block(steps_only: bool = False) -> str:
-    """The listing, or its first part, without what differs from run to run and from host to host."""
+def explain_text() -> str:
+    """The listing, without what differs from run to run and from host to host."""
     text = output_of("bin/flexor", "explain", "examples/add_relu_sum.fasm", "f32[8,129,768]", "f32[8,129,768]")
     text = re.sub(r"\d+\.\d+ (ms|us|µs|s)\b", r"… \1", text)
-    text = re.sub(r"[\d.]+ (K?i?B) of code", r"… \1 of code", text)
+    return re.sub(r"[\d.]+ (K?i?B) of code", r"… \1 of code", text)
+
+
+def explain_block(steps_only: bool = False) -> str:
+    """The listing, or its first part."""
+    text = explain_text()
     if steps_only:
         text = text.partition("\n\n")[0]
     return "```\n" + text.rstrip("\n") + "\n```\n"
@@ -261,6 +273,7 @@ def outputs() -> dict[Path, str]:
         ROOT / "docs/reference/understands.md": note + output_of_tool("understands.py"),
         ROOT / "docs/reference/options.md": note + options_page(),
         ROOT / "docs/reference/statistics.md": note + statistics_page(),
+        ROOT / "docs/images/how-a-call-works.svg": explain_picture.draw(explain_text()),
         ROOT / "python/flexor/_ops.pyi": output_of_tool("op_stubs.py"),
     }
     for name, part, text in [

@@ -127,8 +127,8 @@ public:
 
 private:
     friend struct bytecode::BuilderAccess;
-    const bytecode::FunctionState* function_ = nullptr;
-    std::uint32_t id_ = 0;
+    [[maybe_unused]] const bytecode::FunctionState* function_ = nullptr;
+    [[maybe_unused]] std::uint32_t id_ = 0;
 };
 class FLEXOR_API Variable {
 public:
@@ -136,8 +136,8 @@ public:
 
 private:
     friend struct bytecode::BuilderAccess;
-    const bytecode::FunctionState* function_ = nullptr;
-    std::uint32_t id_ = 0;
+    [[maybe_unused]] const bytecode::FunctionState* function_ = nullptr;
+    [[maybe_unused]] std::uint32_t id_ = 0;
 };
 
 // The value of an attribute. Integers may be symbolic; an integer, a float or a list may be a value of the program.

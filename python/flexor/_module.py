@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from typing import Any
 
@@ -39,8 +40,11 @@ class Module(CallerBase):
         self.function = function
         index = _flexor.function_index(native, _kinds.text("Module", "function", function))
         if index < 0:
-            known = ", ".join(native.functions())
-            refusal = _kinds.refusal(112, argument="function", found=function, expected=f"a function of the module: {known}")
+            known = native.functions()
+            near = difflib.get_close_matches(function, known, 1)
+            hint = f"did you mean '{near[0]}'?" if near else "`functions()` lists them"
+            expected = f"a function of the module: {', '.join(known)}"
+            refusal = _kinds.refusal(112, argument="function", found=function, expected=expected, hint=hint)
             raise FunctionNotFound(str(refusal))
         arguments = native.inputs(function)
         names = tuple(argument["name"] for argument in arguments)

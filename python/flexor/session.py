@@ -11,7 +11,6 @@ from typing import Any
 from flexor import _flexor, _flexor_fast, _kinds
 from flexor._flexor_fast import RunnerBase
 from flexor._module import Module, load
-from flexor.errors import from_diagnostic
 
 _log = logging.getLogger("flexor")
 _UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
@@ -19,7 +18,7 @@ _WARNINGS = {"fallback_alarm", "hard_limit", "compile_failed"}
 _INFOS = {"generalise", "over_soft_limit", "interpreted", "evict"}
 
 
-def _bytes(limit: int | str | None) -> int:
+def _bytes(option: str, limit: int | str | None) -> int:
     """Bytes of a limit: a count, or text such as "256MB"; None is no limit. Raises ArgumentError for anything else."""
     if limit is None:
         return 0
@@ -35,8 +34,9 @@ def _bytes(limit: int | str | None) -> int:
         except ValueError:
             pass
     if not 0 <= number < 2**63:
-        text = f'E0507 {limit!r} is no number of bytes\n  hint: write a count, or text such as "256MB"'
-        raise from_diagnostic("E0507", "BadOption", text)
+        raise _kinds.refusal(
+            507, argument=option, found=repr(limit), expected="a number of bytes", hint='write a count, or text such as "256MB"'
+        )
     return int(number)
 
 
@@ -76,8 +76,8 @@ class Session(RunnerBase):
             compile=_kinds.flag("Session", "compile", compile),
             exact_only=_kinds.flag("Session", "exact_only", exact_only),
             threads=_kinds.integer("Session", "threads", threads, bits=32),
-            soft_limit=_bytes(soft_limit),
-            hard_limit=_bytes(hard_limit),
+            soft_limit=_bytes("soft_limit", soft_limit),
+            hard_limit=_bytes("hard_limit", hard_limit),
         )
         self._bind(self.native, self.native.address())
         self.native.set_event_sink(_tell)

@@ -10,6 +10,7 @@
 #include "bytecode/type_flow.h"
 #include "bytecode/verify.h"
 #include "support/diagnostic.h"
+#include "support/no_memory.h"
 #include "support/text.h"
 
 namespace flexor {
@@ -120,7 +121,9 @@ std::string ArgumentInfo::to_string() const {
     return optional ? text + "?" : text;
 }
 
-Expected<Module> Module::load(const std::string& path) {
+namespace {
+
+Expected<Module> load_module(const std::string& path) {
     std::byte magic[8]{};
     {
         const File file(std::fopen(path.c_str(), "rb"));
@@ -133,20 +136,29 @@ Expected<Module> Module::load(const std::string& path) {
     if (text.find('\0') != std::string::npos) {
         return Diagnostic(DiagnosticId::kNotAFlxFile).operand(path).found("a binary file of another kind");
     }
-    return from_text(text, path);
+    return Module::from_text(text, path);
+}
+
+}  // namespace
+
+Expected<Module> Module::load(const std::string& path) {
+    return support::or_out_of_memory([&] { return load_module(path); });
 }
 
 Expected<Module> Module::from_text(std::string_view text, std::string name, bool read_files) {
-    return verified(bytecode::assemble(text, std::move(name), {.read_files = read_files}));
+    return support::or_out_of_memory(
+        [&] { return verified(bytecode::assemble(text, std::move(name), {.read_files = read_files})); });
 }
 
 Expected<Module> Module::from_bytes(std::span<const std::byte> bytes) {
-    return verified(bytecode::read_flx(bytes, nullptr));
+    return support::or_out_of_memory([&] { return verified(bytecode::read_flx(bytes, nullptr)); });
 }
 
 Expected<void> Module::save(const std::string& path) const {
-    if (!path.ends_with(".fasm")) return bytecode::save_flx(*impl_->module, path);
-    return write_file(path, bytecode::disassemble(*impl_->module, {.weight_bytes = std::uint64_t{1} << 40}));
+    return support::or_out_of_memory([&]() -> Expected<void> {
+        if (!path.ends_with(".fasm")) return bytecode::save_flx(*impl_->module, path);
+        return write_file(path, bytecode::disassemble(*impl_->module, {.weight_bytes = std::uint64_t{1} << 40}));
+    });
 }
 
 std::vector<std::byte> Module::to_bytes() const { return bytecode::write_flx(*impl_->module); }

@@ -433,7 +433,8 @@ private:
                         .expected(some(function_->result_count, "result"));
                 }
                 if (state.depth != 0) {
-                    return refuse(pc, DiagnosticId::kUnusedStackValues, some(state.depth, "value") + " left");
+                    return refuse(pc, DiagnosticId::kUnusedStackValues, some(state.depth, "value") + " left")
+                        .expected("none");
                 }
                 break;
             default: break;

@@ -13,6 +13,7 @@
 #include "runtime/thread_pool.h"
 #include "support/diagnostic.h"
 #include "support/expected.h"
+#include "support/no_memory.h"
 #include "support/text.h"
 #include "vm/engine.h"
 
@@ -127,14 +128,18 @@ Expected<std::vector<Value>> Session::run_function(const Module& module, std::st
 Expected<void> Session::run_into(const Module& module, std::int32_t function, std::span<const Value> arguments,
                                  std::vector<Value>& results, const CallOptions& call) {
     results.clear();
-    if (impl_->error != nullptr) return *impl_->error;
-    return impl_->engine.run(bytecode::module_ref(module), function, arguments, results, call);
+    return support::or_out_of_memory([&]() -> Expected<void> {
+        if (impl_->error != nullptr) return *impl_->error;
+        return impl_->engine.run(bytecode::module_ref(module), function, arguments, results, call);
+    });
 }
 
 Expected<void> Session::run_into(const Module& module, std::int32_t function, std::span<const Value> arguments,
                                  std::span<const Tensor> outputs, const CallOptions& call) {
-    if (impl_->error != nullptr) return *impl_->error;
-    return impl_->engine.run_into(bytecode::module_ref(module), function, arguments, outputs, call);
+    return support::or_out_of_memory([&]() -> Expected<void> {
+        if (impl_->error != nullptr) return *impl_->error;
+        return impl_->engine.run_into(bytecode::module_ref(module), function, arguments, outputs, call);
+    });
 }
 
 std::int32_t Session::function_index(const Module& module, std::string_view function) {

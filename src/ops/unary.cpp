@@ -262,121 +262,119 @@ std::vector<OpDef> unary_ops() {
         ops.push_back(entry(name, summary, dtype, reference, lower, samples, names, extra));
     };
 
-    add("neg", "Minus x.", {same_not_bool},
-        {reference_unary<[](double x) { return -x; }, [](I x) { return wrap_sub(0, x); }>}, {direct<S::kNeg>},
+    add("neg", "Minus x.", same_not_bool,
+        reference_unary<[](double x) { return -x; }, [](I x) { return wrap_sub(0, x); }>, direct<S::kNeg>,
         Samples{numbers, kUnary}, Names{"torch.neg", "numpy.negative", "Neg"});
-    add("abs", "The magnitude of x.", {same_not_bool_in_torch},
-        {reference_unary<[](double x) { return std::fabs(x); }, [](I x) { return x < 0 ? wrap_sub(0, x) : x; }>},
-        {not_for_bool<S::kAbs>}, Samples{numbers, kUnary}, Names{"torch.abs", "numpy.absolute", "Abs"});
+    add("abs", "The magnitude of x.", same_not_bool_in_torch,
+        reference_unary<[](double x) { return std::fabs(x); }, [](I x) { return x < 0 ? wrap_sub(0, x) : x; }>,
+        not_for_bool<S::kAbs>, Samples{numbers, kUnary}, Names{"torch.abs", "numpy.absolute", "Abs"});
     add("sign", "-1, 0 or 1 by the sign of x; NaN stays NaN, or gives 0 without keep_nan (as torch has it).",
-        {sign_dtype}, {reference_sign}, {lower_sign}, Samples{all, kUnary}, Names{"torch.sign", "numpy.sign", "Sign"},
+        sign_dtype, reference_sign, lower_sign, Samples{all, kUnary}, Names{"torch.sign", "numpy.sign", "Sign"},
         {attr({{"keep_nan", AttrKind::kBool, true}})});
-    add("sqrt", "The square root of x.", {to_float}, {reference_real<[](double x) { return std::sqrt(x); }>},
-        {direct<S::kSqrt>}, Samples{all, kPositive}, Names{"torch.sqrt", "numpy.sqrt", "Sqrt"});
-    add("rsqrt", "One over the square root of x.", {to_float},
-        {reference_real<[](double x) { return 1 / std::sqrt(x); }>}, {direct<S::kRsqrt>}, Samples{all, kPositive},
-        Names{"torch.rsqrt", "", ""});
+    add("sqrt", "The square root of x.", to_float, reference_real<[](double x) { return std::sqrt(x); }>,
+        direct<S::kSqrt>, Samples{all, kPositive}, Names{"torch.sqrt", "numpy.sqrt", "Sqrt"});
+    add("rsqrt", "One over the square root of x.", to_float, reference_real<[](double x) { return 1 / std::sqrt(x); }>,
+        direct<S::kRsqrt>, Samples{all, kPositive}, Names{"torch.rsqrt", "", ""});
     add("reciprocal", "One over x. Beside NumPy, integers stay integers, rounded towards zero, and a zero raises.",
-        {reciprocal_dtype}, {reference_reciprocal}, {lower_reciprocal}, Samples{all, kPositive},
+        reciprocal_dtype, reference_reciprocal, lower_reciprocal, Samples{all, kPositive},
         Names{"torch.reciprocal", "numpy.reciprocal", "Reciprocal"});
-    add("square", "x times x; a bool becomes an integer.", {square_dtype},
-        {reference_unary<[](double x) { return x * x; }, [](I x) { return wrap_mul(x, x); }>}, {lower_square},
+    add("square", "x times x; a bool becomes an integer.", square_dtype,
+        reference_unary<[](double x) { return x * x; }, [](I x) { return wrap_mul(x, x); }>, lower_square,
         Samples{all, kUnary}, Names{"torch.square", "numpy.square", ""});
-    add("exp", "e to the power x.", {to_float}, {reference_real<[](double x) { return std::exp(x); }>},
-        {direct<S::kExp>}, Samples{all, kUnit}, Names{"torch.exp", "numpy.exp", "Exp"});
-    add("exp2", "2 to the power x.", {to_float}, {reference_real<[](double x) { return std::exp2(x); }>},
-        {direct<S::kExp2>}, Samples{all, kUnit}, Names{"torch.exp2", "numpy.exp2", ""});
-    add("expm1", "e to the power x, minus 1, exact near 0.", {to_float},
-        {reference_real<[](double x) { return std::expm1(x); }>}, {direct<S::kExpm1>}, Samples{all, kUnit},
+    add("exp", "e to the power x.", to_float, reference_real<[](double x) { return std::exp(x); }>, direct<S::kExp>,
+        Samples{all, kUnit}, Names{"torch.exp", "numpy.exp", "Exp"});
+    add("exp2", "2 to the power x.", to_float, reference_real<[](double x) { return std::exp2(x); }>, direct<S::kExp2>,
+        Samples{all, kUnit}, Names{"torch.exp2", "numpy.exp2", ""});
+    add("expm1", "e to the power x, minus 1, exact near 0.", to_float,
+        reference_real<[](double x) { return std::expm1(x); }>, direct<S::kExpm1>, Samples{all, kUnit},
         Names{"torch.expm1", "numpy.expm1", ""});
-    add("log", "The natural logarithm of x.", {to_float}, {reference_real<[](double x) { return std::log(x); }>},
-        {direct<S::kLog>}, Samples{all, kPositive}, Names{"torch.log", "numpy.log", "Log"});
-    add("log2", "The logarithm of x to base 2.", {to_float}, {reference_real<[](double x) { return std::log2(x); }>},
-        {direct<S::kLog2>}, Samples{all, kPositive}, Names{"torch.log2", "numpy.log2", ""});
-    add("log10", "The logarithm of x to base 10.", {to_float}, {reference_real<[](double x) { return std::log10(x); }>},
-        {direct<S::kLog10>}, Samples{all, kPositive}, Names{"torch.log10", "numpy.log10", ""});
-    add("log1p", "The natural logarithm of 1 + x, exact near 0.", {to_float},
-        {reference_real<[](double x) { return std::log1p(x); }>}, {direct<S::kLog1p>}, Samples{all, kPositive},
+    add("log", "The natural logarithm of x.", to_float, reference_real<[](double x) { return std::log(x); }>,
+        direct<S::kLog>, Samples{all, kPositive}, Names{"torch.log", "numpy.log", "Log"});
+    add("log2", "The logarithm of x to base 2.", to_float, reference_real<[](double x) { return std::log2(x); }>,
+        direct<S::kLog2>, Samples{all, kPositive}, Names{"torch.log2", "numpy.log2", ""});
+    add("log10", "The logarithm of x to base 10.", to_float, reference_real<[](double x) { return std::log10(x); }>,
+        direct<S::kLog10>, Samples{all, kPositive}, Names{"torch.log10", "numpy.log10", ""});
+    add("log1p", "The natural logarithm of 1 + x, exact near 0.", to_float,
+        reference_real<[](double x) { return std::log1p(x); }>, direct<S::kLog1p>, Samples{all, kPositive},
         Names{"torch.log1p", "numpy.log1p", ""});
-    add("sin", "The sine of x.", {to_float}, {reference_real<[](double x) { return std::sin(x); }>}, {direct<S::kSin>},
+    add("sin", "The sine of x.", to_float, reference_real<[](double x) { return std::sin(x); }>, direct<S::kSin>,
         Samples{all, kUnary}, Names{"torch.sin", "numpy.sin", "Sin"});
-    add("cos", "The cosine of x.", {to_float}, {reference_real<[](double x) { return std::cos(x); }>},
-        {direct<S::kCos>}, Samples{all, kUnary}, Names{"torch.cos", "numpy.cos", "Cos"});
-    add("tan", "The tangent of x.", {to_float}, {reference_real<[](double x) { return std::tan(x); }>},
-        {direct<S::kTan>}, Samples{all, kUnit}, Names{"torch.tan", "numpy.tan", "Tan"});
-    add("tanh", "The hyperbolic tangent of x.", {to_float}, {reference_real<[](double x) { return std::tanh(x); }>},
-        {direct<S::kTanh>}, Samples{all, kUnary}, Names{"torch.tanh", "numpy.tanh", "Tanh"});
-    add("erf", "The error function of x.", {to_float}, {reference_real<[](double x) { return std::erf(x); }>},
-        {direct<S::kErf>}, Samples{all, kUnary}, Names{"torch.erf", "", "Erf"});
-    add("sigmoid", "1 / (1 + exp(-x)).", {to_float}, {reference_real<[](double x) { return 1 / (1 + std::exp(-x)); }>},
-        {direct<S::kSigmoid>}, Samples{all, kUnary}, Names{"torch.sigmoid", "", "Sigmoid"});
-    add("relu", "x where x is positive, else 0; NaN stays NaN.", {same_not_bool},
-        {reference_unary<[](double x) { return x < 0 ? 0.0 : x; }, [](I x) { return x < 0 ? I{0} : x; }>}, {lower_relu},
+    add("cos", "The cosine of x.", to_float, reference_real<[](double x) { return std::cos(x); }>, direct<S::kCos>,
+        Samples{all, kUnary}, Names{"torch.cos", "numpy.cos", "Cos"});
+    add("tan", "The tangent of x.", to_float, reference_real<[](double x) { return std::tan(x); }>, direct<S::kTan>,
+        Samples{all, kUnit}, Names{"torch.tan", "numpy.tan", "Tan"});
+    add("tanh", "The hyperbolic tangent of x.", to_float, reference_real<[](double x) { return std::tanh(x); }>,
+        direct<S::kTanh>, Samples{all, kUnary}, Names{"torch.tanh", "numpy.tanh", "Tanh"});
+    add("erf", "The error function of x.", to_float, reference_real<[](double x) { return std::erf(x); }>,
+        direct<S::kErf>, Samples{all, kUnary}, Names{"torch.erf", "", "Erf"});
+    add("sigmoid", "1 / (1 + exp(-x)).", to_float, reference_real<[](double x) { return 1 / (1 + std::exp(-x)); }>,
+        direct<S::kSigmoid>, Samples{all, kUnary}, Names{"torch.sigmoid", "", "Sigmoid"});
+    add("relu", "x where x is positive, else 0; NaN stays NaN.", same_not_bool,
+        reference_unary<[](double x) { return x < 0 ? 0.0 : x; }, [](I x) { return x < 0 ? I{0} : x; }>, lower_relu,
         Samples{numbers, kUnary}, Names{"torch.relu", "", "Relu"});
-    add("relu6", "x clamped to 0..6.", {same_not_bool},
-        {reference_unary<[](double x) { return nan_clamp(x, 0, 6); }, [](I x) { return std::clamp(x, I{0}, I{6}); }>},
-        {lower_relu6}, Samples{numbers, kUnary}, Names{"torch.nn.functional.relu6", "", ""});
-    add("silu", "x times sigmoid(x).", {same_float}, {reference_real<[](double x) { return x / (1 + std::exp(-x)); }>},
-        {lower_silu}, Samples{floats, kUnary}, Names{"torch.nn.functional.silu", "", ""});
-    add("gelu", "x times the normal distribution function at x; approximate is \"none\" (erf) or \"tanh\".",
-        {same_float}, {reference_gelu}, {lower_gelu},
-        Samples{floats, [] { return with_attrs({{{"approximate", "tanh"}}}); }},
+    add("relu6", "x clamped to 0..6.", same_not_bool,
+        reference_unary<[](double x) { return nan_clamp(x, 0, 6); }, [](I x) { return std::clamp(x, I{0}, I{6}); }>,
+        lower_relu6, Samples{numbers, kUnary}, Names{"torch.nn.functional.relu6", "", ""});
+    add("silu", "x times sigmoid(x).", same_float, reference_real<[](double x) { return x / (1 + std::exp(-x)); }>,
+        lower_silu, Samples{floats, kUnary}, Names{"torch.nn.functional.silu", "", ""});
+    add("gelu", "x times the normal distribution function at x; approximate is \"none\" (erf) or \"tanh\".", same_float,
+        reference_gelu, lower_gelu, Samples{floats, [] { return with_attrs({{{"approximate", "tanh"}}}); }},
         Names{"torch.nn.functional.gelu", "", "Gelu"},
         {attr({{"approximate", AttrKind::kString, "none"}}),
          keep<Constraint>({{"approximate is \"none\" or \"tanh\"", DiagnosticId::kBadAttribute}}), gelu_shape});
-    add("softplus", "log(1 + exp(beta x)) / beta, and x itself where beta x exceeds the threshold.", {same_float},
-        {reference_softplus}, {lower_softplus},
+    add("softplus", "log(1 + exp(beta x)) / beta, and x itself where beta x exceeds the threshold.", same_float,
+        reference_softplus, lower_softplus,
         Samples{floats, [] { return with_attrs({{{"beta", 2.0}, {"threshold", 1.0}}}); }},
         Names{"torch.nn.functional.softplus", "", "Softplus"},
         {attr({{"beta", AttrKind::kFloat, 1.0}, {"threshold", AttrKind::kFloat, 20.0}})});
-    add("elu", "x where x is positive, else alpha (exp(x) - 1).", {same_float}, {reference_elu}, {lower_elu},
+    add("elu", "x where x is positive, else alpha (exp(x) - 1).", same_float, reference_elu, lower_elu,
         Samples{floats, [] { return with_attrs({{{"alpha", 0.5}}}); }}, Names{"torch.nn.functional.elu", "", "Elu"},
         {attr({{"alpha", AttrKind::kFloat, 1.0}})});
-    add("leaky_relu", "x where x is positive, else negative_slope x.", {same_float}, {reference_leaky_relu},
-        {lower_leaky_relu}, Samples{floats, [] { return with_attrs({{{"negative_slope", 0.25}}}); }},
+    add("leaky_relu", "x where x is positive, else negative_slope x.", same_float, reference_leaky_relu,
+        lower_leaky_relu, Samples{floats, [] { return with_attrs({{{"negative_slope", 0.25}}}); }},
         Names{"torch.nn.functional.leaky_relu", "", "LeakyRelu"}, {attr({{"negative_slope", AttrKind::kFloat, 0.01}})});
-    add("hardswish", "x times (x + 3 clamped to 0..6) / 6.", {same_float},
-        {reference_real<[](double x) { return x * nan_clamp(x + 3, 0, 6) / 6; }>}, {lower_hardswish},
+    add("hardswish", "x times (x + 3 clamped to 0..6) / 6.", same_float,
+        reference_real<[](double x) { return x * nan_clamp(x + 3, 0, 6) / 6; }>, lower_hardswish,
         Samples{floats, kUnary}, Names{"torch.nn.functional.hardswish", "", "HardSwish"});
-    add("hardsigmoid", "x + 3 clamped to 0..6, over 6.", {same_float},
-        {reference_real<[](double x) { return nan_clamp(x + 3, 0, 6) / 6; }>}, {lower_hardsigmoid},
-        Samples{floats, kUnary}, Names{"torch.nn.functional.hardsigmoid", "", ""});
-    add("hardtanh", "x clamped to min..max.", {hardtanh_dtype}, {reference_hardtanh}, {lower_hardtanh},
+    add("hardsigmoid", "x + 3 clamped to 0..6, over 6.", same_float,
+        reference_real<[](double x) { return nan_clamp(x + 3, 0, 6) / 6; }>, lower_hardsigmoid, Samples{floats, kUnary},
+        Names{"torch.nn.functional.hardsigmoid", "", ""});
+    add("hardtanh", "x clamped to min..max.", hardtanh_dtype, reference_hardtanh, lower_hardtanh,
         Samples{signed_numbers, [] { return with_attrs({{{"min", 0.0}, {"max", 2.0}}}); }},
         Names{"torch.nn.functional.hardtanh", "", ""},
         {attr({{"min", AttrKind::kFloat, -1.0}, {"max", AttrKind::kFloat, 1.0}})});
-    add("floor", "The largest whole number not above x.", {same_not_bool_in_torch},
-        {reference_unary<[](double x) { return std::floor(x); }, kIdentity>}, {floats_only<S::kFloor>},
+    add("floor", "The largest whole number not above x.", same_not_bool_in_torch,
+        reference_unary<[](double x) { return std::floor(x); }, kIdentity>, floats_only<S::kFloor>,
         Samples{numbers, kUnary}, Names{"torch.floor", "numpy.floor", "Floor"});
-    add("ceil", "The smallest whole number not below x.", {same_not_bool_in_torch},
-        {reference_unary<[](double x) { return std::ceil(x); }, kIdentity>}, {floats_only<S::kCeil>},
+    add("ceil", "The smallest whole number not below x.", same_not_bool_in_torch,
+        reference_unary<[](double x) { return std::ceil(x); }, kIdentity>, floats_only<S::kCeil>,
         Samples{numbers, kUnary}, Names{"torch.ceil", "numpy.ceil", "Ceil"});
-    add("round", "The nearest whole number, ties to even.", {round_dtype},
-        {reference_unary<[](double x) { return std::nearbyint(x); }, kIdentity>}, {floats_only<S::kRound>},
+    add("round", "The nearest whole number, ties to even.", round_dtype,
+        reference_unary<[](double x) { return std::nearbyint(x); }, kIdentity>, floats_only<S::kRound>,
         Samples{numbers, kUnary}, Names{"torch.round", "numpy.round", "Round"});
-    add("trunc", "x without its fraction.", {same_not_bool_in_torch},
-        {reference_unary<[](double x) { return std::trunc(x); }, kIdentity>}, {floats_only<S::kTrunc>},
+    add("trunc", "x without its fraction.", same_not_bool_in_torch,
+        reference_unary<[](double x) { return std::trunc(x); }, kIdentity>, floats_only<S::kTrunc>,
         Samples{numbers, kUnary}, Names{"torch.trunc", "numpy.trunc", ""});
-    add("isnan", "Whether x is not a number.", {to_bool},
-        {reference_unary<[](double x) { return std::isnan(x) ? 1.0 : 0.0; }, [](I) { return I{0}; }>},
-        {float_test<S::kIsNan>}, Samples{all, kUnary}, Names{"torch.isnan", "numpy.isnan", "IsNaN"});
-    add("isinf", "Whether x is infinite.", {to_bool},
-        {reference_unary<[](double x) { return std::isinf(x) ? 1.0 : 0.0; }, [](I) { return I{0}; }>},
-        {float_test<S::kIsInf>}, Samples{all, kUnary}, Names{"torch.isinf", "numpy.isinf", "IsInf"});
-    add("isfinite", "Whether x is a finite number.", {to_bool},
-        {reference_unary<[](double x) { return std::isfinite(x) ? 1.0 : 0.0; }, [](I) { return I{1}; }>},
-        {lower_isfinite}, Samples{all, kUnary}, Names{"torch.isfinite", "numpy.isfinite", ""});
-    add("logical_not", "Whether x is zero.", {logical},
-        {reference_unary<[](double x) { return x; }, [](I x) { return x == 0 ? I{1} : I{0}; }>}, {direct<S::kNot>},
+    add("isnan", "Whether x is not a number.", to_bool,
+        reference_unary<[](double x) { return std::isnan(x) ? 1.0 : 0.0; }, [](I) { return I{0}; }>,
+        float_test<S::kIsNan>, Samples{all, kUnary}, Names{"torch.isnan", "numpy.isnan", "IsNaN"});
+    add("isinf", "Whether x is infinite.", to_bool,
+        reference_unary<[](double x) { return std::isinf(x) ? 1.0 : 0.0; }, [](I) { return I{0}; }>,
+        float_test<S::kIsInf>, Samples{all, kUnary}, Names{"torch.isinf", "numpy.isinf", "IsInf"});
+    add("isfinite", "Whether x is a finite number.", to_bool,
+        reference_unary<[](double x) { return std::isfinite(x) ? 1.0 : 0.0; }, [](I) { return I{1}; }>, lower_isfinite,
+        Samples{all, kUnary}, Names{"torch.isfinite", "numpy.isfinite", ""});
+    add("logical_not", "Whether x is zero.", logical,
+        reference_unary<[](double x) { return x; }, [](I x) { return x == 0 ? I{1} : I{0}; }>, direct<S::kNot>,
         Samples{all, kUnary}, Names{"torch.logical_not", "numpy.logical_not", "Not"});
-    add("bitwise_not", "Every bit of x inverted; logical for bools.", {same_bits}, {[](ReferenceContext& c) {
+    add("bitwise_not", "Every bit of x inverted; logical for bools.", same_bits, {[](ReferenceContext& c) {
             const bool logical_not = c.dtypes.operands[0] == DType::kBool;
             return map_elements(
                 c, [&](Elements e) { return int_element(logical_not ? e[0].integer == 0 : ~e[0].integer); });
         }},
-        {direct<S::kNot>}, Samples{bits, kUnary}, Names{"torch.bitwise_not", "numpy.bitwise_not", "BitwiseNot"});
-    add("cast", "x converted to another dtype: floats to integers truncate, to bool is x != 0.", {by_attr},
-        {reference_cast}, {lower_cast},
+        direct<S::kNot>, Samples{bits, kUnary}, Names{"torch.bitwise_not", "numpy.bitwise_not", "BitwiseNot"});
+    add("cast", "x converted to another dtype: floats to integers truncate, to bool is x != 0.", by_attr,
+        reference_cast, lower_cast,
         Samples{all,
                 [] {
                     std::vector<Sample> out;

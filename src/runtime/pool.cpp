@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "support/check.h"
 
@@ -90,13 +91,16 @@ void Pool::set_listener(std::function<void(const PoolEvent&)> listener) {
 
 void Pool::tell(const std::vector<PoolEvent>& events) {
     if (events.empty()) return;
-    std::function<void(const PoolEvent&)> listener;
-    {
-        std::lock_guard lock(mutex_);
-        listener = listener_;
+    try {
+        std::function<void(const PoolEvent&)> listener;
+        {
+            std::lock_guard lock(mutex_);
+            listener = listener_;
+        }
+        if (!listener) return;
+        for (const PoolEvent& event : events) listener(event);
+    } catch (const std::bad_alloc&) {  // an event that nobody hears is better than memory that nobody owns
     }
-    if (!listener) return;
-    for (const PoolEvent& event : events) listener(event);
 }
 
 void Pool::note_live(std::int64_t delta) {
@@ -127,14 +131,34 @@ void Pool::put_back(Block block) {
     release(block);
 }
 
+// Remembers an idle block, or gives it to the system where there is no memory to remember it in. Caller holds the lock.
+void Pool::keep_idle(Block block) {
+    if (spare_.empty()) {
+        try {
+            idle_.emplace(block.capacity, block.data);
+        } catch (const std::bad_alloc&) {
+            give_memory(block.data, block.capacity);
+            reserved_ -= block.capacity;
+            shrunk_bytes_ += block.capacity;
+            return;
+        }
+    } else {
+        auto node = std::move(spare_.back());
+        spare_.pop_back();
+        node.key() = block.capacity;
+        node.mapped() = block.data;
+        idle_.insert(std::move(node));
+    }
+    idle_bytes_ += block.capacity;
+}
+
 // Caller holds the lock.
 void Pool::clear_shelves() {
     for (Shelf& shelf : shelves_) {
         const std::lock_guard lock(shelf.mutex);
         for (std::size_t i = 0; i < shelf.count.load(std::memory_order_relaxed); ++i) {
             note_live(-static_cast<std::int64_t>(shelf.blocks[i].capacity));
-            idle_.emplace(shelf.blocks[i].capacity, shelf.blocks[i].data);
-            idle_bytes_ += shelf.blocks[i].capacity;
+            keep_idle(shelf.blocks[i]);
         }
         shelf.count.store(0, std::memory_order_relaxed);
     }
@@ -198,7 +222,9 @@ bool Pool::admit(std::size_t bytes, std::size_t idle_to_free, const Arena* keep,
     return false;
 }
 
-// Books `bytes` taken from the system. Caller holds the lock.
+constexpr std::size_t kMostEventsOfGrowth = 2;
+
+// Books `bytes` taken from the system; `events` has room. Caller holds the lock.
 void Pool::grown(std::size_t bytes, std::vector<PoolEvent>& events) {
     const bool was_over = over_soft();
     reserved_ += bytes;
@@ -228,11 +254,13 @@ Block Pool::allocate(std::size_t bytes) {
             found = idle_.lower_bound(capacity);
         }
         if (fits(found)) {
+            if (spare_.size() == spare_.capacity()) spare_.reserve(2 * spare_.size() + 8);
             block = {found->second, found->first};
             idle_bytes_ -= found->first;
             spare_.push_back(idle_.extract(found));
             reuses_.fetch_add(1, std::memory_order_relaxed);
         } else if (admit(capacity, capacity >= kLarge ? capacity : 0, nullptr, events)) {
+            events.reserve(events.size() + kMostEventsOfGrowth);
             void* data = take_memory(capacity);
             if (data == nullptr) {
                 free_idle(~std::uint64_t{0});
@@ -255,16 +283,7 @@ void Pool::release(Block block) {
     if (block.data == nullptr) return;
     note_live(-static_cast<std::int64_t>(block.capacity));
     std::lock_guard lock(mutex_);
-    if (spare_.empty()) {
-        idle_.emplace(block.capacity, block.data);
-    } else {
-        auto node = std::move(spare_.back());
-        spare_.pop_back();
-        node.key() = block.capacity;
-        node.mapped() = block.data;
-        idle_.insert(std::move(node));
-    }
-    idle_bytes_ += block.capacity;
+    keep_idle(block);
     shrink(0, nullptr);
 }
 
@@ -275,8 +294,11 @@ Tensor Pool::adopt(Block block, DType dtype, std::span<const std::int64_t> sizes
         strides[i] = stride;
         stride *= std::max<std::int64_t>(sizes[i], 1);
     }
-    return Tensor::from_blob(block.data, dtype, sizes, {strides, sizes.size()}, release_adopted,
-                             new Adopted{shared_from_this(), block});
+    auto adopted = std::make_unique<Adopted>(Adopted{shared_from_this(), block});
+    Tensor tensor =
+        Tensor::from_blob(block.data, dtype, sizes, {strides, sizes.size()}, release_adopted, adopted.get());
+    static_cast<void>(adopted.release());
+    return tensor;
 }
 
 Tensor Pool::empty(DType dtype, std::span<const std::int64_t> sizes) {
@@ -285,7 +307,13 @@ Tensor Pool::empty(DType dtype, std::span<const std::int64_t> sizes) {
         if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(size), &bytes)) return {};
     }
     const Block block = allocate(bytes);
-    return block.data != nullptr ? adopt(block, dtype, sizes) : Tensor();
+    if (block.data == nullptr) return {};
+    try {
+        return adopt(block, dtype, sizes);
+    } catch (...) {
+        release(block);
+        throw;
+    }
 }
 
 std::uint64_t Pool::trim() {
@@ -474,6 +502,7 @@ void* Arena::reserve_slow(std::size_t bytes) {
         bool grown = false;
         {
             std::lock_guard lock(pool_->mutex_);
+            events.reserve(kMostEventsOfGrowth + 1);
             if (pool_->admit(more, more, this, events) && grow_memory(wanted)) {
                 more = wanted - capacity_;
                 capacity_ = wanted;

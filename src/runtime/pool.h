@@ -173,6 +173,7 @@ private:
     void give_memory(void* data, std::size_t capacity);
     bool admit(std::size_t bytes, std::size_t idle_to_free, const Arena* keep, std::vector<PoolEvent>& events);
     std::uint64_t free_idle(std::uint64_t bytes);
+    void keep_idle(Block block);
     void clear_shelves();
     std::uint64_t reclaim_arenas(const Arena* keep, std::uint64_t bytes);
     void shrink(std::uint64_t more, const Arena* keep);

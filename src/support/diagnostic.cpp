@@ -45,12 +45,36 @@ std::string text_of(const Where& where) {
     return out;
 }
 
+struct Hint {
+    DiagnosticId id;
+    std::string_view text;
+};
+constexpr auto kHints = std::to_array<Hint>({
+#define FLEXOR_HINT(name, text) {DiagnosticId::k##name, text},
+#include "support/hints.def"
+#undef FLEXOR_HINT
+});
+
+// What is told of a refusal that has no hint of its own.
+std::string general_hint(const Diagnostic& diagnostic) {
+    constexpr std::string_view kOp = "%op";
+    const auto row = std::ranges::find(kHints, diagnostic.id(), &Hint::id);
+    if (row == kHints.end()) return {};
+    std::string text(row->text);
+    const std::size_t place = text.find(kOp);
+    if (place == std::string::npos) return text;
+    if (diagnostic.where().op.empty()) return {};
+    return text.replace(place, kOp.size(), diagnostic.where().op);
+}
+
 void print(std::string& out, const Diagnostic& diagnostic, int depth) {
     out.append(diagnostic.code()).append(" ").append(diagnostic.sentence());
     append(out, depth + 1, "at ", text_of(diagnostic.where()));
     append(out, depth + 1, "found ", diagnostic.found());
     append(out, depth + 1, "expected ", diagnostic.expected());
-    append(out, depth + 1, "hint: ", diagnostic.hint());
+    const bool outermost = depth == 0;
+    append(out, depth + 1,
+           "hint: ", diagnostic.hint().empty() && outermost ? general_hint(diagnostic) : diagnostic.hint());
     for (const Diagnostic& inner : diagnostic.causes()) {
         out.append("\n").append(static_cast<std::size_t>(2 * (depth + 1)), ' ').append("because ");
         print(out, inner, depth + 1);

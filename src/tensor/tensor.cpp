@@ -226,7 +226,12 @@ Tensor allocate_compact(DType dtype, std::span<const std::int64_t> sizes, Diagno
     if (block == nullptr) return fault = DiagnosticId::kOutOfMemory, Tensor();
     void* memory = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(block) + kTensorAlignment - 1) /
                                            kTensorAlignment * kTensorAlignment);
-    return Tensor::from_blob(memory, dtype, sizes, {strides.data(), sizes.size()}, free_memory, block);
+    try {
+        return Tensor::from_blob(memory, dtype, sizes, {strides.data(), sizes.size()}, free_memory, block);
+    } catch (...) {
+        std::free(block);
+        throw;
+    }
 }
 
 }  // namespace
@@ -255,14 +260,24 @@ Tensor Tensor::from_blob(void* data, DType dtype, std::span<const std::int64_t> 
     if (!is_geometry(sizes, strides)) return {};
     auto* storage =
         new (StorageBlocks::take()) Storage{data, extent_in_bytes(dtype, sizes, strides), deleter, context, 1};
-    return make(storage, data, dtype, device, sizes, strides);
+    try {
+        return make(storage, data, dtype, device, sizes, strides);
+    } catch (...) {  // no memory for the handle: `data` stays the caller's
+        StorageBlocks::put(storage);
+        throw;
+    }
 }
 
 Tensor Tensor::view(void* data, DType dtype, std::span<const std::int64_t> sizes,
                     std::span<const std::int64_t> strides) const {
     if (!defined() || !is_geometry(sizes, strides)) return {};
     retain(impl_->storage->references);
-    return make(impl_->storage, data, dtype, impl_->device, sizes, strides);
+    try {
+        return make(impl_->storage, data, dtype, impl_->device, sizes, strides);
+    } catch (...) {
+        release(impl_->storage->references);
+        throw;
+    }
 }
 
 Tensor Tensor::make(Storage* storage, void* data, DType dtype, Device device, std::span<const std::int64_t> sizes,

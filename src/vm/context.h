@@ -46,8 +46,9 @@ struct ThreadModule {
     ThreadEntryPoint& point(std::int32_t function, std::int32_t pc) {
         auto& at = points[static_cast<std::size_t>(function)][static_cast<std::size_t>(pc)];
         if (at == nullptr) {
-            at = std::make_unique<ThreadEntryPoint>();
-            at->shared = state->point(function, pc);
+            auto made = std::make_unique<ThreadEntryPoint>();
+            made->shared = state->point(function, pc);
+            at = std::move(made);
         }
         return *at;
     }

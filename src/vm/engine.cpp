@@ -209,14 +209,13 @@ ThreadContext& Engine::context() {
 
 std::shared_ptr<ModuleState> Engine::module_state(const bytecode::ModuleRef& module) {
     std::lock_guard lock(mutex_);
-    std::shared_ptr<ModuleState>& state = modules_[module->id];
-    if (state != nullptr) return state;
+    if (const auto known = modules_.find(module->id); known != modules_.end()) return known->second;
     auto made = std::make_shared<ModuleState>();
     made->id = module->id;
     made->module = module;
     made->facts = find_facts(*module);
     for (const bytecode::Function& function : module->functions) made->points.emplace_back(function.code.size() + 1);
-    state = made;
+    modules_.emplace(module->id, made);
     std::erase_if(modules_, [](const auto& item) { return item.second->module.expired(); });
     return made;
 }
@@ -229,16 +228,18 @@ ThreadModule* Engine::thread_module(ThreadContext& context, const bytecode::Modu
         context.generation = generation;
     }
     if (context.last != nullptr && context.last->state->id == module->id) return context.last;
-    std::unique_ptr<ThreadModule>& at = context.modules[module->id];
-    if (at == nullptr) {
-        at = std::make_unique<ThreadModule>();
-        at->state = module_state(module);
-        for (const bytecode::Function& function : module->functions) at->points.emplace_back(function.code.size() + 1);
+    auto at = context.modules.find(module->id);
+    if (at == context.modules.end()) {
+        auto made = std::make_unique<ThreadModule>();
+        made->state = module_state(module);
+        for (const bytecode::Function& function : module->functions)
+            made->points.emplace_back(function.code.size() + 1);
+        at = context.modules.emplace(module->id, std::move(made)).first;
         if (context.run_depth == 0) {
             std::erase_if(context.modules, [](const auto& item) { return item.second->state->module.expired(); });
         }
     }
-    context.last = context.modules[module->id].get();
+    context.last = at->second.get();
     return context.last;
 }
 

@@ -23,6 +23,28 @@ const TensorRef* find_result(const std::vector<OutValue>& values, executable::Bu
     return nullptr;
 }
 
+// By slot: the step of the block that sets it first, or 0 where none does.
+std::vector<std::size_t> setting_steps(const Executable& e, const Block& block) {
+    std::vector<std::size_t> out(e.frame_slots + 1, 0);
+    for (std::size_t i = block.steps.size(); i-- > 0;) {
+        const Step& step = block.steps[i];
+        if (step.kind == Step::Kind::kReadInt || step.kind == Step::Kind::kReadFloat) out[step.slot] = i;
+        if (step.kind == Step::Kind::kCallSizes) {
+            for (const executable::Slot slot : e.calls[step.index].sizes) out[slot] = i;
+        }
+        if (step.kind == Step::Kind::kFrame) {
+            for (const executable::FrameInst& inst : e.frames[step.index].insts) out[inst.dst] = i;
+        }
+    }
+    return out;
+}
+
+// Whether the geometry is known before the step.
+bool known_before(const TensorRef& ref, std::size_t step, const std::vector<std::size_t>& setting) {
+    const auto known = [&](executable::Slot slot) { return setting[slot] <= step; };
+    return std::ranges::all_of(ref.sizes, known) && std::ranges::all_of(ref.strides, known);
+}
+
 }  // namespace
 
 void Entry::prepare(const bytecode::Module& module) {
@@ -81,6 +103,7 @@ void Entry::prepare(const bytecode::Module& module) {
         if (block.arena_bytes != executable::kNoSlot) uses_arena = true;
         std::vector<const TensorRef*>& refs = outputs.emplace_back(block.steps.size(), nullptr);
         const executable::Terminator& end = block.terminator;
+        const std::vector<std::size_t> setting = setting_steps(e, block);
         for (std::size_t i = 0; i < block.steps.size(); ++i) {
             const Step& step = block.steps[i];
             if (step.kind != Step::Kind::kAllocate || !step.output) continue;
@@ -89,6 +112,7 @@ void Entry::prepare(const bytecode::Module& module) {
                 refs[i] = find_result(e.exits[end.exit].stack, step.buffer);
                 if (refs[i] == nullptr) refs[i] = find_result(e.exits[end.exit].locals, step.buffer);
             }
+            if (refs[i] != nullptr && !known_before(*refs[i], i, setting)) refs[i] = nullptr;
         }
     }
 }

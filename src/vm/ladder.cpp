@@ -7,9 +7,7 @@ namespace flexor::vm {
 
 namespace {
 
-bool same_words(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b) {
-    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(std::uint64_t)) == 0;
-}
+bool same_words(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b) { return std::ranges::equal(a, b); }
 
 }  // namespace
 
@@ -67,10 +65,10 @@ void ThreadEntryPoint::refresh() {
 bool ExactTable::matches(const Record& record, const LiveKey& key) {
     if (record.signature_size != key.signature.size() || record.frame_size != key.frame.size()) return false;
     const std::int64_t* words = record.words.get();
-    if (std::memcmp(words, key.signature.data(), record.signature_size * sizeof(std::int64_t)) != 0) return false;
+    const std::size_t signature = record.signature_size * sizeof(std::int64_t);
+    if (signature > 0 && std::memcmp(words, key.signature.data(), signature) != 0) return false;
     words += record.signature_size;
-    if (record.float_count == 0)
-        return std::memcmp(words, key.frame.data(), record.frame_size * sizeof(std::int64_t)) == 0;
+    if (record.float_count == 0) return std::equal(words, words + record.frame_size, key.frame.data());
     // Equal signatures have their floats in the same slots.
     std::size_t next = 0;
     for (std::size_t i = 0; i < record.frame_size; ++i) {
@@ -126,6 +124,10 @@ void ExactTable::insert(const LiveKey& key, EntryRef entry, std::size_t capacity
         if (victim->entry == nullptr || records_.size() * 2 > std::max(capacity, kWays)) break;
         grow();
     }
+    // What can fail comes first: a record is whole or unchanged.
+    victim->make_room(key.signature.size() + key.frame.size() + 1);
+    std::copy_n(key.signature.data(), key.signature.size(), victim->words.get());
+    std::copy_n(key.frame.data(), key.frame.size(), victim->words.get() + key.signature.size());
     if (victim->entry == nullptr) ++used_;
     last_ = victim;
     victim->hash = key.exact_hash;
@@ -134,11 +136,6 @@ void ExactTable::insert(const LiveKey& key, EntryRef entry, std::size_t capacity
     victim->signature_size = static_cast<std::uint32_t>(key.signature.size());
     victim->frame_size = static_cast<std::uint32_t>(key.frame.size());
     victim->float_count = static_cast<std::uint32_t>(key.floats.size());
-    victim->make_room(key.signature.size() + key.frame.size() + 1);
-    std::memcpy(victim->words.get(), key.signature.data(), key.signature.size() * sizeof(std::int64_t));
-    if (key.frame.size() > 0)
-        std::memcpy(victim->words.get() + key.signature.size(), key.frame.data(),
-                    key.frame.size() * sizeof(std::int64_t));
 }
 
 void ExactTable::Record::make_room(std::size_t wanted) {
@@ -158,9 +155,9 @@ void ExactTable::reserve(std::size_t capacity) {
 }
 
 void ExactTable::grow() {
+    std::vector<Record> old(records_.size() * 2);
     last_ = nullptr;
-    std::vector<Record> old = std::exchange(records_, {});
-    records_.resize(old.size() * 2);
+    old.swap(records_);
     used_ = 0;
     const std::size_t sets = records_.size() / kWays;
     for (Record& record : old) {
@@ -191,7 +188,7 @@ const EntryRef* match_symbolic(const SignatureGroup& group, const LiveKey& key, 
         const executable::Executable& executable = *entry->executable;
         if (executable.guards.empty()) return &entry;
         std::int64_t* frame = scratch.ensure(executable.frame_slots + 1);
-        std::memcpy(frame, key.frame.data(), key.frame.size() * sizeof(std::int64_t));
+        std::copy_n(key.frame.data(), key.frame.size(), frame);
         if (executable::guards_hold(executable, frame)) return &entry;
         ++*failed;
     }

@@ -8,6 +8,7 @@
 #include "runtime/thread_pool.h"
 #include "support/check.h"
 #include "support/diagnostic.h"
+#include "tensor/scalar.h"
 
 namespace flexor::vm {
 
@@ -35,21 +36,11 @@ Tensor operand_at(const CallOperand& operand, const std::int64_t* frame, void* c
     switch (operand.kind) {
         case CallOperand::Kind::kNone: return {};
         case CallOperand::Kind::kTensor: return tensor_at(operand.tensor, frame, buffers);
-        case CallOperand::Kind::kBool: {
-            Tensor scalar = Tensor::empty(DType::kBool, {});
-            *scalar.data_as<std::uint8_t>() = frame[operand.slot] != 0 ? 1 : 0;
-            return scalar;
-        }
-        case CallOperand::Kind::kInt: {
-            Tensor scalar = Tensor::empty(DType::kI64, {});
-            *scalar.data_as<std::int64_t>() = frame[operand.slot];
-            return scalar;
-        }
-        case CallOperand::Kind::kFloat: {
-            Tensor scalar = Tensor::empty(DType::kF64, {});
-            *scalar.data_as<double>() = std::bit_cast<double>(frame[operand.slot]);
-            return scalar;
-        }
+        case CallOperand::Kind::kBool:
+            return scalar_tensor<std::uint8_t>(DType::kBool, frame[operand.slot] != 0 ? 1 : 0);
+        case CallOperand::Kind::kInt: return scalar_tensor<std::int64_t>(DType::kI64, frame[operand.slot]);
+        case CallOperand::Kind::kFloat:
+            return scalar_tensor<double>(DType::kF64, std::bit_cast<double>(frame[operand.slot]));
     }
     FLEXOR_UNREACHABLE();
 }

@@ -9,6 +9,7 @@
 #include "support/check.h"
 #include "support/diagnostic.h"
 #include "support/text.h"
+#include "tensor/scalar.h"
 #include "vm/native_call.h"
 
 namespace flexor::vm {
@@ -23,20 +24,10 @@ using types::Strength;
 
 namespace {
 
-Tensor scalar_tensor(const Value& value) {
-    if (value.is_bool()) {
-        Tensor tensor = Tensor::empty(DType::kBool, {});
-        *tensor.data_as<std::uint8_t>() = value.boolean() ? 1 : 0;
-        return tensor;
-    }
-    if (value.is_int()) {
-        Tensor tensor = Tensor::empty(DType::kI64, {});
-        *tensor.data_as<std::int64_t>() = value.integer();
-        return tensor;
-    }
-    Tensor tensor = Tensor::empty(DType::kF64, {});
-    *tensor.data_as<double>() = value.real();
-    return tensor;
+Tensor tensor_of(const Value& scalar) {
+    if (scalar.is_bool()) return scalar_tensor<std::uint8_t>(DType::kBool, scalar.boolean() ? 1 : 0);
+    if (scalar.is_int()) return scalar_tensor(DType::kI64, scalar.integer());
+    return scalar_tensor(DType::kF64, scalar.real());
 }
 
 Expected<AttrValue> attribute_from(const Value& value, std::string_view name) {
@@ -135,7 +126,7 @@ Expected<void> add_operand(const Value& value, std::vector<ArgType>& args, std::
         arg.present = false;
         inputs.emplace_back();
     } else if (value.is_scalar()) {
-        inputs.push_back(scalar_tensor(value));
+        inputs.push_back(tensor_of(value));
         arg.type.dtype = inputs.back().dtype();
         arg.strength = Strength::kScalar;
     } else if (value.is_tensor()) {

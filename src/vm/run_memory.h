@@ -31,9 +31,14 @@ public:
 
     // A new owner, which nobody holds yet.
     std::int32_t add(runtime::Block block) {
-        const std::int32_t owner = fresh();
-        at(owner).block = block;
-        return owner;
+        try {
+            const std::int32_t owner = fresh();
+            at(owner).block = block;
+            return owner;
+        } catch (...) {  // no room in the table
+            cache_.release(block);
+            throw;
+        }
     }
     std::int32_t add(Tensor tensor) {
         const std::int32_t owner = fresh();

@@ -79,7 +79,7 @@ public:
 
     void run(std::vector<Value>& values) {
         frame_ = scratch_.frame.ensure(e_.frame_slots + 1);
-        std::memcpy(frame_, scratch_.key.frame.data(), scratch_.key.frame.size() * sizeof(std::int64_t));
+        std::copy_n(scratch_.key.frame.data(), scratch_.key.frame.size(), frame_);
         const std::size_t buffers = entry_.buffers.size();
         buffers_ = scratch_.buffers.ensure(buffers + 1);
         owners_ = scratch_.owners.ensure(buffers + 1);

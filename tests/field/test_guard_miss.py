@@ -123,3 +123,50 @@ def test_f014_a_model_that_branches_on_its_size(tmp_path):
     for rows in (256, 100, 384, 128, 127, 0):
         x = torch.randn(rows, 3)
         assert torch.equal(program(x), x + 1 if rows % 128 == 0 else x - 1), rows
+
+
+def test_f001_a_helper_that_is_rebound_in_the_globals(field):
+    module = {"torch": torch}
+    exec("def helper(v): return torch.sin(v) + 20\ndef calls(v): return helper(v)", module)
+    f = field(module["calls"])
+    one = torch.ones(1)
+    assert f(one).item() == pytest.approx(20.8415, abs=1e-4)
+    module["helper"] = torch.cos
+    assert f(one).item() == pytest.approx(0.5403, abs=1e-4)
+    module["helper"] = lambda v: v - 1
+    assert f(one).item() == 0
+    field.is_native()
+
+
+def test_f002_a_number_of_a_class_and_of_its_instance(field):
+    class Scale:
+        factor = 1.0
+
+    scale, x = Scale(), torch.tensor([4.0])
+    on_class, on_instance = field(lambda v: v * Scale.factor), field(lambda v: v * scale.factor)
+    assert (on_class(x).item(), on_instance(x).item()) == (4, 4)
+    Scale.factor = 10.0
+    assert (on_class(x).item(), on_instance(x).item()) == (40, 40)
+    scale.factor = 3.0
+    assert (on_class(x).item(), on_instance(x).item()) == (40, 12)
+    del scale.factor
+    Scale.factor = 2.0
+    assert (on_class(x).item(), on_instance(x).item()) == (8, 8)
+    field.is_native()
+
+
+def test_f004_the_default_dtype_is_not_a_constant(field):
+    def makes():
+        made = torch.tensor(1.0) + 0.5
+        return made, str(made.dtype)
+
+    f = field(makes)
+    try:
+        assert f()[1] == "torch.float32"
+        torch.set_default_dtype(torch.float64)
+        assert f()[1] == "torch.float64"
+        torch.set_default_dtype(torch.float32)
+        assert f()[1] == "torch.float32"
+    finally:
+        torch.set_default_dtype(torch.float32)
+    field.leaves("torch.tensor", "str", "+")

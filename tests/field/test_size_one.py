@@ -58,3 +58,12 @@ def test_f043_a_perceptron_whose_first_batch_is_zero_or_one(order):
         truth = eager(x.double(), *(t.double() for t in tensors))
         judge(program(x, *tensors), eager(x, *tensors), truth, ulps=16)
     assert program.compilations <= 2
+
+
+def test_f042_coordinates_of_a_single_element():
+    program = Program([("x", "float32", [1, 1, 1, 1])], lambda f, x: (f.nonzero(x), f.nonzero(x).square()))
+    for value, shape in ((3.0, (1, 4)), (0.0, (0, 4)), (3.0, (1, 4))):
+        found, squared = program(torch.full((1, 1, 1, 1), value))
+        assert found.shape == squared.shape == shape
+        assert found.dtype == torch.int64
+        assert not found.any()

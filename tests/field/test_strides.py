@@ -128,3 +128,16 @@ def test_f024_numpy_rows_of_a_packed_record():
         assert "stride" in str(error)
     else:
         assert np.array_equal(got, np.arange(37, dtype=np.float32) + 1)
+
+
+def test_f021_bits_read_after_a_transpose_that_was_made_compact(field):
+    def count(x):
+        bits = x.t().contiguous().view(torch.uint8)
+        return bits, (bits != 0).sum(1)
+
+    f = field(count)
+    for _ in range(2):
+        bits, counts = f(torch.tensor([[1, -2.5, 0], [3.25, -0.0, 5.5]]))
+        assert bits.shape == (3, 8)
+        assert counts.tolist() == [4, 3, 2]
+    field.leaves(".view", "!=", ".sum")

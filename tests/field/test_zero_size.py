@@ -164,3 +164,35 @@ def test_f037_batch_normalisation_of_an_empty_batch_in_training():
             torch.testing.assert_close(mean, eager_mean)
             torch.testing.assert_close(variance, eager_variance)
             assert mean.isfinite().all() and variance.isfinite().all()
+
+
+@pytest.mark.parametrize("order", [(0, 1, 7), (7, 1, 0)], ids=str)
+def test_f033_suppression_by_class_with_no_box_at_all(order):
+    """Boxes of one class never suppress another's: the offset trick, whose maximum must not see an empty list."""
+
+    def suppress(boxes, scores, classes):
+        offset = classes * (boxes.max() + 1) if len(boxes) else classes
+        shifted = boxes + offset[:, None]
+        keep, order = [], scores.argsort(descending=True, stable=True).tolist()
+        for i in order:
+            low, high = torch.maximum(shifted[i, :2], shifted[keep][:, :2]), torch.minimum(shifted[i, 2:], shifted[keep][:, 2:])
+            inside = (high - low).clamp(min=0).prod(-1)
+            area = (shifted[:, 2:] - shifted[:, :2]).prod(-1)
+            if not (inside / (area[i] + area[keep] - inside) > 0.5).any():
+                keep.append(i)
+        return torch.tensor(keep, dtype=torch.int64)
+
+    def body(f, boxes, scores, classes):
+        largest = f.concat([boxes.reshape([-1]), f.zeros(shape=[1], dtype="float32")], axis=0).max(axes=[0])
+        shifted = boxes + (classes * (largest + 1.0)).unsqueeze(axis=1)
+        return f.nms(shifted, scores, iou_threshold=0.5)
+
+    inputs = [("boxes", "float32", ["N", 4]), ("scores", "float32", ["N"]), ("classes", "float32", ["N"])]
+    program = Program(inputs, body)
+    dirty_pool(program)
+    for n in order:
+        corners = torch.rand(n, 2) * 3
+        boxes, scores, classes = torch.cat([corners, corners + 1 + torch.rand(n, 2)], 1), torch.rand(n), torch.arange(n).float() % 2
+        got = program(boxes, scores, classes)
+        assert got.dtype == torch.int64
+        assert torch.equal(got, suppress(boxes, scores, classes)), n

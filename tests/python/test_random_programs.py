@@ -33,6 +33,8 @@ def compare(got, pair, what, strides=True):
         same = torch.equal(got, e) if not e.is_floating_point() else torch.equal(got.nan_to_num(7.25), e.nan_to_num(7.25))
         assert same, f"{what} differs in exact values: {got.flatten()[:8].tolist()}, expected {e.flatten()[:8].tolist()}"
         return
+    sure = torch.isnan(e) & torch.isnan(t)
+    assert bool(torch.isnan(got[sure]).all()), f"{what} has no NaN where eager and the truth have one: {got[sure][:8].tolist()}"
     usable = torch.isfinite(e) & torch.isfinite(t)
     g, x, truth = got[usable].double(), e[usable].double(), t[usable].double()
     if not truth.numel():
