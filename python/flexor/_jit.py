@@ -44,6 +44,7 @@ _Self = TypeVar("_Self")
 _Rest = ParamSpec("_Rest")
 MOST_TRANSLATIONS = 64
 MOST_REFUSALS = 1024  # remembered at a time
+MOST_ATTEMPTS = 4  # to translate calls that were refused, when something has changed
 MOST_FORMS = 8  # of calls of one translation that the compiled call path serves
 
 
@@ -62,6 +63,19 @@ class JitStats:
     foreign_calls: list[tuple[str, int, str]] = dataclasses.field(default_factory=list)  # (file, line, what) per translation
     typed_calls: list[tuple[str, int, str]] = dataclasses.field(default_factory=list)  # the same of ops of users
     reasons: list[str] = dataclasses.field(default_factory=list)  # why the newest translations were made
+
+
+@dataclasses.dataclass
+class _Refusal:
+    """Why a call is Python's, with what says that all that was read until then is still so, and how often that was found out."""
+
+    reason: str
+    check: Callable[[], bool] | None
+    times: int
+
+    def holds(self) -> bool:
+        """Whether another translation is in vain: what refused this one may have been a state of the objects around, as of its first call."""
+        return self.check is None or self.times >= MOST_ATTEMPTS or self.check()
 
 
 class _Depth(threading.local):
@@ -85,7 +99,7 @@ class Jit(JitBase, Generic[P, R]):
         self._translations: dict[Any, list[Translation]] = {}
         self._knowledge: dict[Any, Knowledge] = {}
         self._fixed: frozenset[str] = frozenset()
-        self._refused: dict[Any, str] = {}
+        self._refused: dict[Any, _Refusal] = {}
         self._pending: dict[Any, Translation] = {}  # that are being compiled
         self._lock = threading.RLock()
         self._in_python = _Depth()
@@ -266,10 +280,11 @@ class Jit(JitBase, Generic[P, R]):
         with self._lock:
             self._note_refusal(translation.key, reason)
 
-    def _note_refusal(self, key: Any, reason: str) -> None:
+    def _note_refusal(self, key: Any, reason: str, check: Callable[[], bool] | None = None) -> None:
         if len(self._refused) >= MOST_REFUSALS:
             self._refused.clear()
-        self._refused[key] = reason
+        before = self._refused.get(key)
+        self._refused[key] = _Refusal(reason, check, 1 if before is None else before.times + 1)
         self._knowledge.pop(key, None)
 
     def _learn(self, key: Any, translation: Translation) -> None:
@@ -298,7 +313,8 @@ class Jit(JitBase, Generic[P, R]):
             if key in self._pending:
                 return self._wait(args, kwargs)
             ready = serving(self._translations.get(key, []), shape)  # another thread may have translated it
-            refused = self._refused.get(key) if ready is None else None
+            refusal = self._refused.get(key) if ready is None else None
+            refused = refusal.reason if refusal is not None and refusal.holds() else None
             if ready is None and refused is None:
                 reason, described = self._reason(key, bound)
                 made = self._add_translation(key, bound)
@@ -355,7 +371,7 @@ class Jit(JitBase, Generic[P, R]):
         except NotTranslated as error:
             self._fixed = before  # the refusal holds for every value
             reason = error.reason + (f" (line {error.line})" if error.line is not None else "")
-            self._note_refusal(key, reason)
+            self._note_refusal(key, reason, error.check)
             return reason
 
     def _translate(self, key: Any, bound: dict[str, Any]) -> Translation:
@@ -378,13 +394,14 @@ class Jit(JitBase, Generic[P, R]):
             except Restart:
                 self._fixed |= knowledge.fixed
                 continue
-            except NotTranslated:
+            except NotTranslated as error:
                 flags = {translator.arguments[flag.anywhere] for flag in translator.flags} - knowledge.fixed
                 if flags:  # the way of another value is not this call's
                     knowledge.fixed |= flags
                     self._fixed |= knowledge.fixed
                     continue
                 if not translator.has_rolled or knowledge.unrolls:
+                    error.check = translator.guards.compile()
                     raise
                 knowledge.unrolls = True
                 continue

@@ -1,7 +1,7 @@
 """Models of the package transformers, with random weights and unchanged code, under flexor.jit."""
 
 import pytest
-from small_transformers import bert, close, flexor, gpt2, native, t5, torch, transformers
+from small_transformers import alike, bert, close, flexor, gpt2, native, t5, torch, transformers
 
 LENGTHS = range(2, 62)
 
@@ -61,3 +61,69 @@ def test_t5_translates():
         found, wanted = jitted(**options), model(**options)
         assert list(found) == list(wanted) and close(found.logits, wanted.logits)
     native(jitted, 1)
+
+
+def _tokens(length, **more):
+    return {"input_ids": torch.randint(3, 100, (2, length)), **more}
+
+
+def _masked(length, **more):
+    mask = torch.ones(2, length, dtype=torch.long)
+    mask[0, :1] = 0
+    return _tokens(length, attention_mask=mask, **more)
+
+
+def _labelled(length, **more):
+    return _masked(length, labels=torch.randint(3, 100, (2, length)), **more)
+
+
+def _translated(length, **more):
+    return _masked(length, decoder_input_ids=torch.randint(3, 100, (2, length)), use_cache=False, **more)
+
+
+def _by_steps(make):
+    def made():
+        model = make()
+        model.set_attn_implementation("eager")
+        return model
+
+    return made
+
+
+EVERYTHING = {"output_hidden_states": True, "output_attentions": True}
+FORWARD = {
+    "bert, all outputs": (_by_steps(bert), _masked, EVERYTHING),
+    "bert, a tuple": (bert, _tokens, {"return_dict": False}),
+    "bert, labels of tokens": (lambda: bert(transformers.BertForMaskedLM), _labelled, {}),
+    "gpt2, all outputs": (_by_steps(gpt2), _masked, EVERYTHING),
+    "gpt2, a tuple": (gpt2, _tokens, {"return_dict": False}),
+    "gpt2, no cache": (gpt2, _masked, {"use_cache": False}),
+    "t5, all outputs": (_by_steps(t5), _translated, EVERYTHING),
+    "t5, labels": (t5, _labelled, {"use_cache": False}),
+}
+
+
+@pytest.mark.parametrize("what", FORWARD)
+def test_options_of_forward(what):
+    make, inputs_of, options = FORWARD[what]
+    model = make()
+    jitted = flexor.jit(model)
+    for length in (3, 6, 4):
+        inputs = inputs_of(length, **options)
+        wanted = model(**inputs)  # which puts its hooks on the model
+        assert alike(jitted(**inputs), wanted)
+    native(jitted, 1)
+
+
+@pytest.mark.parametrize("what", ["labels", "a pad"])
+def test_gpt2_tells_once(what):
+    model = gpt2(pad_token_id=0 if what == "a pad" else None)
+    jitted = flexor.jit(model)
+    for length in (3, 6, 4):
+        inputs = _tokens(length, labels=torch.randint(3, 100, (2, length)))
+        assert alike(jitted(**inputs), model(**inputs))
+        inputs["input_ids"][0, -1] = 0
+        assert alike(jitted(**inputs), model(**inputs))
+    stats = jitted.stats()
+    assert not stats["fallbacks"] and stats["translations"] == 1
+    assert {call for _, _, call in stats["foreign_calls"]} <= {"warning_once"}

@@ -492,6 +492,8 @@ def _construct(t: Translator, cls: type, arguments: Arguments, keywords: Keyword
         return InstanceValue(cls, {"enter_result": (*arguments, *keywords.values(), Known(None))[0]})
     if instances.can_make(t, cls):
         return instances.make(t, cls, arguments, keywords)
+    if modules.is_bare(cls) and is_made_here and evaluate.all_plain([*arguments, *keywords.values()]):
+        return t.made(cls, tuple(map(lowering.plain, arguments)), {name: lowering.plain(value) for name, value in keywords.items()})
     is_users = bool(cls.__flags__ & 1 << 9) and cls.__module__.split(".")[0] not in ("torch", "numpy")
     return t.foreign(cls.__name__, cls, arguments, keywords, is_pure=not is_users, clobbers=is_users)
 

@@ -7,6 +7,7 @@ import dis
 import inspect
 import sys
 import types
+from collections.abc import Callable
 from typing import Any
 
 from flexor.frontend.cpython.operations import JUMPS, Operation
@@ -25,6 +26,7 @@ class NotTranslated(Exception):
     def __init__(self, reason: str, line: int | None = None) -> None:
         super().__init__(f"not translated: {reason}" + ("" if line is None else f" (line {line})"))
         self.reason, self.line = reason, line
+        self.check: Callable[[], bool] | None = None  # whether what was read until then is still so
 
 
 class Restart(Exception):

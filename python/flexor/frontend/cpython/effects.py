@@ -7,6 +7,7 @@ so does a program that has effects of other kinds, whose writes are done in plac
 
 from __future__ import annotations
 
+import logging
 import types
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ Place = tuple[Any, Any]  # (id of a holder or number of an argument's object, wh
 def write(t: Translator, place: Place, what: str, put: Callable[[Any], Any], value: Value, waits: bool = False) -> None:
     """Writes `value` by `put`, at the end of the program or now (never now if it `waits`). Later reads of the place find it in
     State.written."""
+    t.keep_private(value, place[0])
     if t.knowledge.defers or waits:
         t.puts[place] = what, put
         t.state.pending.pop(place, None)  # the last write counts, in its own order
@@ -48,7 +50,7 @@ def flush_before(t: Translator, arguments: Iterable[Value], clobbers: bool) -> N
 
 
 def _may_be_read(obj: Any) -> bool:
-    return not evaluate.is_plain(obj) and not isinstance(obj, (types.FunctionType, types.BuiltinFunctionType, types.ModuleType))
+    return not evaluate.is_plain(obj) and not isinstance(obj, (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, logging.Logger))
 
 
 def _flush(t: Translator) -> None:

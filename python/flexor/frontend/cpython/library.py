@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import logging
 import math
 import operator
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from flexor.frontend.cpython import attributes, calls, evaluate, helpers, indexing, lowering
 from flexor.frontend.cpython.decode import NotTranslated
+from flexor.frontend.cpython.operations import Operation
 from flexor.frontend.cpython.recipes import OF_WHOLE, RECIPES
 from flexor.frontend.cpython.values import (
     Arguments,
@@ -160,8 +162,13 @@ def _update_wrapper(t: Translator, arguments: Arguments, keywords: Keywords) -> 
 
 
 def cached(t: Translator, function: Any, arguments: Arguments, keywords: Keywords) -> Value:
-    """A function under functools.lru_cache. Of plain values it is asked for its result now, and by the guard; else in the run."""
-    if evaluate.all_plain([*arguments, *keywords.values()]) and function.cache_parameters()["maxsize"] != 0:
+    """A function under functools.lru_cache. Of plain values it is asked for its result now, and by the guard; so is one that tells a
+    logger something once, where every run comes by. Else it is asked in the run, where it may be asked again."""
+    given = [*arguments, *keywords.values()]
+    tells = any(isinstance(a, Known) and isinstance(a.object, logging.Logger) for a in given)
+    others = [a for a in given if not (isinstance(a, Known) and isinstance(a.object, logging.Logger))]
+    is_certain = not tells or not (t.state.forks or t.state.has_acted)
+    if evaluate.all_plain(others) and is_certain and function.cache_parameters()["maxsize"] != 0:
         named = {k: v.object for k, v in keywords.items()}  # type: ignore[attr-defined]
         ask = functools.partial(function, *(a.object for a in arguments), **named)  # type: ignore[attr-defined]
         try:
@@ -170,6 +177,10 @@ def cached(t: Translator, function: Any, arguments: Arguments, keywords: Keyword
             evaluate.raises(t, calls.name_of(function), ask, [])
         t.guards.call(lambda: ask() is found, True)
         return t.known(found)
+    if tells:  # which changes nothing that the function reads
+        frame = t.state.top
+        is_dropped = frame.steps[frame.pc].operation is Operation.POP
+        return t.foreign(calls.name_of(function), function, arguments, keywords, result="none" if is_dropped else "object")
     return calls.opaque(t, function, arguments, keywords)
 
 

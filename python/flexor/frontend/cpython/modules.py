@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from flexor.frontend.cpython.translate import Translator
 
 
+_BARE = ("activation", "distance", "dropout", "flatten", "fold", "loss", "padding", "pixelshuffle", "pooling", "upsampling")
+_WITH_PARAMETERS = ("MultiheadAttention", "PReLU")
+
+
+def is_bare(cls: type) -> bool:
+    """Whether layers of a class of torch's have neither parameters nor buffers, if their arguments are plain."""
+    home, _, file = cls.__module__.rpartition(".")
+    return home == "torch.nn.modules" and file in _BARE and cls.__name__ not in _WITH_PARAMETERS and not cls.__name__.startswith("Adaptive")
+
+
 def called(t: Translator, module: Any, arguments: Arguments, keywords: Keywords) -> Value | None:
     """A layer: its own __call__, or torch's."""
     cls = type(module)

@@ -40,6 +40,7 @@ from flexor.frontend.cpython.values import (
     TupleValue,
     Value,
     dynamics,
+    knowns,
     is_none,
     parts_apart,
 )
@@ -81,6 +82,7 @@ class Knowledge:
     varying: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)  # sites that gave different kinds
     unpacked: set[int] = dataclasses.field(default_factory=set)  # ids of tensors that are read anew where weights are frozen
     by_python: set[type] = dataclasses.field(default_factory=set)  # classes whose instances Python has to make
+    made: dict[Any, Any] = dataclasses.field(default_factory=dict)  # by place and arguments, objects that every call makes for itself alone
     recursive: set[types.CodeType] = dataclasses.field(default_factory=set)  # functions that call themselves as the run decides,
     gives: dict[types.CodeType, Value] = dataclasses.field(default_factory=dict)  # what they give,
     loosened: set[tuple[types.CodeType, str]] = dataclasses.field(default_factory=set)  # numbers among arguments that are of the run,
@@ -552,6 +554,7 @@ class Translator:
                 raise NotTranslated("a write to an object that outlives the call", self.state.top.line)
             value = results.computed(value, self.writer.constant)
         given = TupleValue([value, *(written for _, written in writes)]) if writes else value
+        self.keep_private(given)
         self.keep_unpacked(given)  # the caller gets the tensor itself, or a view of it
         template, values = results.template(given)
         places = tuple(place for place, _ in writes)
@@ -669,6 +672,7 @@ class Translator:
             is_pure = False
             if self.lowering.framework == "torch" and any(True for _ in dynamics(keywords["out"])):  # type: ignore[index]
                 raise NotTranslated(f"an output argument of {what}, which may get another shape", self.state.top.line)
+        self.keep_private((*arguments, *(keywords or {}).values()))
         self.keep_unpacked((*arguments, *(keywords or {}).values()))
         if (self.state.pending or self.state.objects) and not bookkeeping:
             effects.flush_before(self, (*arguments, *(keywords or {}).values()), clobbers)
@@ -691,6 +695,21 @@ class Translator:
         if attributes.is_tensor_object(obj):
             return self.live(("object", id(obj)), attributes.type_text(obj, with_sizes=True), Place("object", obj), obj)
         return Known(obj)
+
+    def made(self, cls: type, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Known:
+        """An object that nothing but the program sees, made of plain objects; one serves every call, as it is not written to."""
+        key = cls, self.site(), repr((arguments, keywords))
+        if key not in self.knowledge.made:
+            self.knowledge.made[key] = cls(*arguments, **keywords)
+        return Known(self.knowledge.made[key])
+
+    def keep_private(self, values: Any, holder: int | None = None) -> None:
+        """Begins anew where others would see an object of `made`, or it is written to: Python makes those of its class."""
+        made = [obj for obj in self.knowledge.made.values() if type(obj) not in self.knowledge.by_python]
+        seen: set[int | None] = {holder, *(id(value.object) for value in knowns(values))} if made else set()
+        if classes := {type(obj) for obj in made if id(obj) in seen or id(vars(obj)) in seen}:
+            self.knowledge.by_python |= classes
+            raise Restart
 
     def check_framework(self, obj: Any) -> None:
         """Refuses arrays in a function of torch's and the other way round: a program computes with one framework's rules."""

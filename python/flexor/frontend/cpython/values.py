@@ -10,9 +10,10 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 SCALARS = (bool, int, float)
+_Leaf = TypeVar("_Leaf")
 
 
 class Value:
@@ -440,20 +441,28 @@ def _known_key(obj: Any) -> Any:
     return ("object", id(obj))
 
 
-def dynamics(value: Any, seen: set[int] | None = None) -> Iterator[Dynamic]:
-    """Every Dynamic in a value."""
-    seen = set() if seen is None else seen
+def _leaves(value: Any, cls: type[_Leaf], seen: set[int]) -> Iterator[_Leaf]:
     if isinstance(value, (tuple, list)):
         for item in value:
-            yield from dynamics(item, seen)
+            yield from _leaves(item, cls, seen)
     elif isinstance(value, dict):
-        yield from dynamics(tuple(value.values()), seen)
-    elif isinstance(value, Dynamic):
+        yield from _leaves(tuple(value.values()), cls, seen)
+    elif isinstance(value, cls):
         yield value
     elif type(value) in _PARTS and id(value) not in seen:
         seen.add(id(value))
         for field in _PARTS[type(value)][0]:
-            yield from dynamics(getattr(value, field), seen)
+            yield from _leaves(getattr(value, field), cls, seen)
+
+
+def dynamics(value: Any) -> Iterator[Dynamic]:
+    """Every Dynamic in a value."""
+    return _leaves(value, Dynamic, set())
+
+
+def knowns(value: Any) -> Iterator[Known]:
+    """Every Known in a value."""
+    return _leaves(value, Known, set())
 
 
 def is_known(value: Any) -> bool:
