@@ -59,11 +59,13 @@ else:
     }
 
     def __getattr__(name: str) -> Any:
+        import importlib
+
+        if name == "builder":  # a module that needs no import of its own
+            return importlib.import_module("flexor.builder")
         home = _LATER.get(name)
         if home is None:
             raise AttributeError(f"module 'flexor' has no attribute {name!r}")
-        import importlib
-
         value = getattr(importlib.import_module(f"flexor.{home}"), name)
         globals()[name] = value
         return value

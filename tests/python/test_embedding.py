@@ -287,4 +287,6 @@ def test_import_takes_little_beside_numpy():
 
     modules = "import sys, flexor; assert not [m for m in sys.modules if m.startswith('flexor.frontend') or m == 'torch']"
     subprocess.run([sys.executable, "-c", modules], check=True)
+    names = "import flexor; flexor.builder.Builder; assert all(getattr(flexor, n) for n in flexor.__all__) and set(flexor.__all__) <= set(dir(flexor))"
+    subprocess.run([sys.executable, "-c", names], check=True)
     assert best("import flexor") - best("import numpy") < 0.5
