@@ -166,6 +166,7 @@ std::vector<Engine> engines() {
                                   {"generated code, every region ends at once", {}, {.end_at_once = true}},
                                   {"generated code, exact", {.exact_only = true}},
                                   {"generated code, one entry", {.exact_capacity = 1, .entry_capacity = 1}},
+                                  {"generated code, no memory kept", {.soft_limit = 1}},
                               });
     }
     for (Engine& engine : out) engine.stress.poison = true;

@@ -17,8 +17,8 @@ Status specialize_verb(const TextCase& text);
 Status lower_verb(const TextCase& text);
 
 // Runs the program with the sizes of every "; sizes:" line (the declared ranges choose them if there is none) on the
-// interpreter, the evaluator and generated code, fused and unfused, symbolic and exact, with guards that always fail
-// and with regions that end at once; all must agree, on the arguments after the call too, and on what is raised. A
+// interpreter, the evaluator and generated code, fused and unfused, symbolic and exact, with guards that always fail,
+// with regions that end at once, with caches of one entry, and with a pool that keeps nothing; all must agree, on the arguments after the call too, and on what is raised. A
 // program that raises for all sizes must carry "; error:".
 Status run_verb(const TextCase& text);
 
