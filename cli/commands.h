@@ -17,5 +17,6 @@ Outcome explain_command(const Options& options);
 Outcome stats_command(const Options& options);
 Outcome bench_command(const Options& options);
 Outcome ops_command(const Options& options);
+Outcome doctor_command(const Options& options);
 
 }  // namespace flexor::cli

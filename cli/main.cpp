@@ -74,6 +74,8 @@ public:
 
         CLI::App* ops = add("ops", "Lists the registry of ops, or describes one", ops_command);
         ops->add_option("NAME", options_.file, "The op to describe");
+
+        add("doctor", "Tells what runs on devices find on this machine, and what is missing", doctor_command);
     }
 
     int run(int argc, char** argv) {

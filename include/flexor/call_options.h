@@ -25,6 +25,10 @@ struct CallOptions {
     // was writing to in place is then written in part.
     bool (*should_stop)(void* context) = nullptr;
     void* stop_context = nullptr;
+    // Where the run is: all tensors lie there, but for tensors without axes, which may lie on the host. Work is given to
+    // `stream` of that device, null: its default stream, and has not ended when the call returns.
+    Device device;
+    void* stream = nullptr;
 };
 
 // A function of the host that CALL_FOREIGN reaches by name.

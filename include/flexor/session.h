@@ -126,6 +126,10 @@ public:
     // Stops every run that is under way, at its next loop head, launch or piece of a long kernel, with Interrupted.
     // Async-signal-safe.
     void interrupt() noexcept;
+    // Waits for what calls have given to the stream of that device. A kernel that stumbled, over an index that is out of
+    // range say, is an error of this or of the next call there, whichever comes first.
+    Expected<void> synchronize(Device device, void* stream = nullptr);
+
     // Gives idle pool memory back to the system; returns the bytes.
     std::uint64_t trim();
     // Drops every compiled entry.
@@ -133,6 +137,12 @@ public:
 
     const SessionOptions& options() const;
     static bool has_code_generator();  // false in a build without one
+
+    // The command that compiles kernels for devices: an interpreter of Python that has Triton, and the path of
+    // flexor/_triton_worker.py. For the whole process, before the first run on a device; empty: none is started.
+    static void set_device_compiler(std::vector<std::string> command);
+    // What is there of what runs on devices need, and what is missing, for people.
+    static std::string doctor();
     static Session& default_session();
 
     struct Impl;

@@ -2,6 +2,8 @@
 // Switches of the project's own tests: other ways through the engine that must give the same results. Not installed,
 // and no part of the library's promises.
 
+#include <string>
+
 namespace flexor {
 
 struct StressOptions {
@@ -11,6 +13,8 @@ struct StressOptions {
     bool poison = false;       // pool memory is filled with NaN patterns when handed out
     bool fail_guards = false;  // every look-up on the ladder misses and compiles an entry
     bool end_at_once = false;  // a region ends behind its first op and at every loop head
+    // Library in the place of CUDA's driver; with evaluate_kernels it runs driver::HostFunctions.
+    std::string device_driver = {};
 };
 
 }  // namespace flexor

@@ -96,7 +96,10 @@ struct Stats {
     double mean_compile_seconds = 0;
     std::vector<EntryStats> entries;
 
-    std::uint64_t kernel_launches = 0;
+    std::uint64_t kernel_launches = 0;  // on devices too
+    std::uint64_t device_launches = 0;
+    std::uint64_t device_syncs = 0;         // times that a run waited for its device
+    std::uint64_t device_copied_bytes = 0;  // between host and device
     std::uint64_t kernels_compiled = 0;
     std::uint64_t kernel_cache_hits = 0;
     std::uint64_t code_bytes = 0;
@@ -105,6 +108,7 @@ struct Stats {
     std::uint64_t evictions = 0;
 
     PoolStats pool;
+    PoolStats device_pool;  // of all devices together; limits hold for each
 };
 
 FLEXOR_API std::string to_json(const Stats& stats);

@@ -2,7 +2,7 @@
 
     import flexor
     module = flexor.load("model.flx")
-    y = module(x)                      # NumPy or torch CPU tensors, without a copy
+    y = module(x)                      # NumPy arrays or torch tensors, on the CPU or a CUDA device, without a copy
     print(flexor.stats()["hit_rate"])
 """
 
@@ -35,7 +35,7 @@ from flexor.errors import (  # noqa: E402
     StaleWeights,
     TextError,
 )
-from flexor.session import Session, dashboard, default_session, prometheus, stats  # noqa: E402
+from flexor.session import Session, dashboard, default_session, doctor, prometheus, stats  # noqa: E402
 
 if TYPE_CHECKING:
     from flexor._decorator import disable, jit, op
@@ -111,6 +111,7 @@ __all__ = [
     "dashboard",
     "default_session",
     "disable",
+    "doctor",
     "from_text",
     "jit",
     "load",

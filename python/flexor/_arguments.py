@@ -61,7 +61,8 @@ class Shape:
                 self._add_again(obj)
                 return
             self.seen[id(obj)] = len(self.leaves)
-            self._append((kind, obj.dtype, obj.ndim), ("tensor", kind, dtype_name(obj.dtype), obj.ndim))
+            index = attributes.cuda_index(obj)
+            self._append((kind, obj.dtype, obj.ndim, index), ("tensor", kind, dtype_name(obj.dtype), obj.ndim, index))
             self.leaves.append(obj)
         elif isinstance(obj, np.generic):
             self._append((kind, obj.dtype, 0), None)

@@ -182,8 +182,10 @@ def _saved(tensors: Sequence[Any]) -> list[tuple[Any, Any]]:
     return [(tensor, tensor.copy() if isinstance(tensor, np.ndarray) else tensor.detach().clone()) for tensor in distinct]
 
 
-def _sizes(obj: Any) -> tuple[str | None, tuple[int, ...] | None]:
-    return (dtype_name(obj.dtype), tuple(obj.shape)) if attributes.is_tensor_object(obj) else (None, None)
+def _sizes(obj: Any) -> tuple[str | None, tuple[int, ...] | None, int]:
+    if not attributes.is_tensor_object(obj):
+        return None, None, -1
+    return dtype_name(obj.dtype), tuple(obj.shape), attributes.cuda_index(obj)
 
 
 def _simple_results(template: results.Template) -> tuple[tuple[int, ...], bool] | None:
@@ -246,4 +248,6 @@ class _Inputs:
 
 
 def _live_kind(obj: Any) -> Any:
-    return (type(obj), obj.dtype, tuple(obj.shape)) if attributes.is_tensor_object(obj) else type(obj)
+    if not attributes.is_tensor_object(obj):
+        return type(obj)
+    return type(obj), obj.dtype, tuple(obj.shape), attributes.cuda_index(obj)

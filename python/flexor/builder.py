@@ -715,7 +715,7 @@ class Builder:
         return self._native.symbol(_kinds.text("symbol", "name", name), _kinds.integer("symbol", "lo", lo), upper)
 
     def weight(self, name: str, array: Any) -> Weight:
-        """Adds a constant tensor: a NumPy array, a strided torch tensor in CPU memory, or anything np.asarray takes.
+        """Adds a constant tensor: a NumPy array, a strided torch tensor on the CPU or a CUDA device, or anything np.asarray takes.
 
         The memory is copied: what becomes of the array later does not reach the Module. Raises NotSupported for other
         tensors of torch and for masked arrays, DTypeError (E0401) for a dtype that there is not, ModuleError (E0111) for a name
@@ -724,9 +724,9 @@ class Builder:
         self._locate()
         _kinds.text("weight", "name", name)
         if hasattr(array, "detach"):
-            if array.device.type != "cpu" or str(array.layout) != "torch.strided" or array.is_quantized:
-                raise _unsupported(name, f"a {array.layout} tensor on {array.device}", "a strided tensor on the CPU")
-            array = array.detach().resolve_conj().resolve_neg().contiguous()
+            if array.device.type not in ("cpu", "cuda") or str(array.layout) != "torch.strided" or array.is_quantized:
+                raise _unsupported(name, f"a {array.layout} tensor on {array.device}", "a strided tensor on the CPU or a CUDA device")
+            array = array.detach().cpu().resolve_conj().resolve_neg().contiguous()
             dtype, data, shape = str(array.dtype).removeprefix("torch."), array.data_ptr(), tuple(array.shape)
         else:
             if isinstance(array, np.ma.MaskedArray):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import os
+import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from flexor import _flexor, _flexor_fast, _kinds
@@ -128,6 +130,14 @@ class Session(RunnerBase):
         other threads and signal handlers; later runs are not affected."""
         self.native.interrupt()
 
+    def synchronize(self, device: int = 0, stream: int = 0) -> None:
+        """Waits for what calls have given to a stream (`torch.cuda.Stream.cuda_stream`; 0 is the default one) of a CUDA device.
+
+        Kernels run behind their host: one that met an index out of range or a divisor of 0 is an error of this or of the next
+        call on the device, whichever comes first.
+        """
+        self.native.synchronize(_kinds.integer("synchronize", "device", device), _kinds.integer("synchronize", "stream", stream))
+
     def explain(self, module: Module, *inputs: Any, **named_inputs: Any) -> str:
         """Runs the module once and tells the five steps (load, symbolise, match guards, specialise, generate and register) with
         the reason of each, then the specialised program, its kernels and the executable.
@@ -175,6 +185,15 @@ def _pair(symbol: str, ends: Any) -> tuple[int, int]:
     if len(given) != 2:
         raise _kinds.wrong_kind("prepare", symbol, ends, "the lowest and the highest size")
     return _kinds.integer("prepare", symbol, given[0]), _kinds.integer("prepare", symbol, given[1])
+
+
+if sys.executable:
+    _flexor.set_device_compiler([sys.executable, str(Path(__file__).with_name("_triton_worker.py"))])
+
+
+def doctor() -> str:
+    """What runs on CUDA devices find on this machine (driver, devices, Triton), and what is missing, a line each."""
+    return _flexor.doctor()
 
 
 _default: Session | None = None

@@ -70,6 +70,11 @@ void bind_session(nb::module_& m) {
              })
         .def("require_hooks", [](const Session& s, const Module& module) { check(s.require_hooks(module)); })
         .def("interrupt", [](Session& s) { s.interrupt(); })
+        .def("synchronize",
+             [](Session& s, int device, std::uintptr_t stream) {
+                 const Device place{DeviceKind::kCuda, static_cast<std::int8_t>(device)};
+                 check(unlocked([&] { return s.synchronize(place, reinterpret_cast<void*>(stream)); }));
+             })
         .def("stats_json", [](const Session& s) { return to_json(s.stats()); })
         .def("prometheus", [](const Session& s) { return to_prometheus(s.stats()); })
         .def("dashboard", [](const Session& s) { return s.dashboard(); })
@@ -112,6 +117,9 @@ void bind_session(nb::module_& m) {
     m.def("function_index",
           [](const Module& module, const std::string& name) { return Session::function_index(module, name); });
     m.def("has_code_generator", [] { return Session::has_code_generator(); });
+    m.def("set_device_compiler",
+          [](std::vector<std::string> command) { Session::set_device_compiler(std::move(command)); });
+    m.def("doctor", [] { return unlocked([] { return Session::doctor(); }); });
 }
 
 }  // namespace flexor::python

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "driver/device_kernels.h"
 #include "driver/kernel_cache.h"
 #include "loopir/loopir.h"
 #include "lower/lower.h"
@@ -9,6 +10,7 @@
 #include "support/diagnostic.h"
 #include "support/expected.h"
 #include "transform/transform.h"
+#include "vm/device_run.h"
 
 namespace flexor::driver {
 
@@ -30,6 +32,19 @@ private:
 
 bool several(const std::vector<types::OpSite>& sites) {
     return std::any_of(sites.begin(), sites.end(), [&](const types::OpSite& site) { return site != sites.front(); });
+}
+
+// A region knows one device, the run's: its types say nothing of it. Refused where a tensor lies elsewhere.
+Expected<void> as_on_host(std::vector<executable::LiveSignature>& values, Device device) {
+    for (executable::LiveSignature& value : values) {
+        const bool tensors =
+            value.kind == executable::LiveKind::kTensor || value.kind == executable::LiveKind::kRunList;
+        if (tensors && value.device != device)
+            return Diagnostic(DiagnosticId::kOpNotCompiled).found("tensors_on_several_devices");
+        value.device = {};
+        FLEXOR_TRY(as_on_host(value.elements, device));
+    }
+    return {};
 }
 
 }  // namespace
@@ -57,6 +72,53 @@ Expected<void> Pipeline::build_kernels(executable::Executable& executable, Stage
     return {};
 }
 
+Expected<void> Pipeline::build_for_device(executable::Executable& executable, const bytecode::Module& module,
+                                          StageTimes& times, std::vector<types::OpSite>* refused) {
+    if (devices_ == nullptr) return Diagnostic(DiagnosticId::kNoDevice).found("a session without devices");
+    FLEXOR_ASSIGN(const auto device, devices_->get(executable.signature.device.index));
+    if (options_.evaluate_kernels) {
+        for (executable::KernelSlot& slot : executable.kernels) {
+            slot.launcher = evaluated_launcher(slot.ir, device);
+            if (slot.launcher == nullptr) refused->insert(refused->end(), slot.sites.begin(), slot.sites.end());
+        }
+        if (!refused->empty()) return Diagnostic(DiagnosticId::kNoCodeGenerator).found("an extern kernel");
+        times.kernels_built = static_cast<std::uint32_t>(executable.kernels.size());
+    } else {
+        auto built = DeviceKernels::instance().fill(executable.kernels, device);
+        if (!built) {
+            // Without a compiler everything is refused, which says nothing about an op.
+            for (const executable::KernelSlot& slot : executable.kernels) {
+                if (built.error().id() == DiagnosticId::kNoCodeGenerator && slot.launcher == nullptr)
+                    refused->insert(refused->end(), slot.sites.begin(), slot.sites.end());
+            }
+            return std::move(built).error();
+        }
+        times.kernels_built = built->compiled;
+        telemetry_->kernels_compiled.fetch_add(built->compiled, std::memory_order_relaxed);
+        telemetry_->kernel_cache_hits.fetch_add(built->hits, std::memory_order_relaxed);
+    }
+    executable.device_weights.resize(module.weights.size());
+    const auto place = [&](std::uint32_t weight) -> Expected<void> {
+        Tensor& placed = executable.device_weights[weight];
+        if (!placed.defined()) {
+            FLEXOR_ASSIGN(placed, vm::device_weight(device, module, weight));
+        }
+        return {};
+    };
+    for (const executable::BufferSource& source : executable.sources) {
+        if (source.kind == executable::BufferSource::Kind::kWeight) FLEXOR_TRY(place(source.index));
+    }
+    // Matrices are read where they lie, by the strides that the kernels state.
+    for (executable::PackedWeight& packed : executable.packed) {
+        FLEXOR_TRY(place(packed.weight));
+        const Tensor& tensor = executable.device_weights[packed.weight];
+        const auto* data = static_cast<const char*>(tensor.data()) +
+                           packed.offset * static_cast<std::int64_t>(dtype_size(tensor.dtype()));
+        packed.data = std::shared_ptr<const void>(std::make_shared<Tensor>(tensor), data);
+    }
+    return {};
+}
+
 Expected<void> Pipeline::pack_weights(executable::Executable& executable, const bytecode::Module& module) {
     for (executable::PackedWeight& packed : executable.packed) {
         if (options_.evaluate_kernels) {
@@ -79,7 +141,7 @@ Pipeline::Compiled Pipeline::compile(const vm::CompileRequest& request) {
         specialize::RefusedOps known;
         {
             std::lock_guard lock(mutex_);
-            const auto found = refused_.find(request.module->id);
+            const auto found = refused_.find({request.module->id, request.signature->device.kind});
             if (found != refused_.end()) known = found->second.ops;
         }
         const std::uint64_t start = runtime::now_ns();
@@ -96,7 +158,7 @@ Pipeline::Compiled Pipeline::compile(const vm::CompileRequest& request) {
         {
             std::lock_guard lock(mutex_);
             std::erase_if(refused_, [](const auto& item) { return item.second.module.expired(); });
-            Refusals& refusals = refused_[request.module->id];
+            Refusals& refusals = refused_[{request.module->id, request.signature->device.kind}];
             refusals.module = request.module;
             bool added = false;
             for (const types::OpSite& site : refused)
@@ -115,11 +177,15 @@ Pipeline::Compiled Pipeline::compile_once(const vm::CompileRequest& request, con
                                           bool fuse, std::vector<types::OpSite>* refused) {
     StageTimes times;
     StageClock clock;
+    const Device device = request.signature->device;
+    const bool on_host = device.kind == DeviceKind::kCpu;
+    executable::Signature signature = *request.signature;
+    FLEXOR_TRY(as_on_host(signature.values, device));
     specialize::Region region;
     region.module = request.module.get();
     region.function = request.function;
     region.pc = request.pc;
-    region.signature = request.signature;
+    region.signature = &signature;
     region.frame = request.frame;
     region.exact_only = request.exact_only;
     region.generalise = request.generalise;
@@ -138,6 +204,7 @@ Pipeline::Compiled Pipeline::compile_once(const vm::CompileRequest& request, con
 
     lower::Options options;
     options.fuse = fuse;
+    options.prologues = on_host;
     FLEXOR_ASSIGN(executable::Executable lowered, lower::lower(program, *request.signature, options, refused));
     auto executable = std::make_shared<executable::Executable>(std::move(lowered));
     executable->listing = std::move(listing);
@@ -145,7 +212,10 @@ Pipeline::Compiled Pipeline::compile_once(const vm::CompileRequest& request, con
     FLEXOR_TRY(executable::verify(*executable));
     times.lower = clock.lap();
 
-    if (auto built = build_kernels(*executable, times); !built) {
+    if (!on_host) {
+        FLEXOR_TRY(build_for_device(*executable, *request.module, times, refused));
+        times.codegen = clock.lap();
+    } else if (auto built = build_kernels(*executable, times); !built) {
         for (const executable::KernelSlot& slot : executable->kernels) {
             // A build without a code generator refuses everything, which says nothing about an op.
             if (available() && slot.handle == nullptr && built.error().id() != DiagnosticId::kInterrupted)
@@ -153,9 +223,11 @@ Pipeline::Compiled Pipeline::compile_once(const vm::CompileRequest& request, con
         }
         return std::move(built).error();
     }
-    times.codegen = clock.lap();
-    FLEXOR_TRY(pack_weights(*executable, *request.module));
-    times.pack = clock.lap();
+    if (on_host) {
+        times.codegen = clock.lap();
+        FLEXOR_TRY(pack_weights(*executable, *request.module));
+        times.pack = clock.lap();
+    }
 
     {
         std::lock_guard lock(mutex_);

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "runtime/cuda/devices.h"
 #include "runtime/telemetry.h"
 #include "specialize/specialize.h"
 #include "vm/compile_interface.h"
@@ -28,8 +29,9 @@ struct PipelineOptions {
 
 class Pipeline : public vm::Compiler {
 public:
-    Pipeline(const PipelineOptions& options, runtime::Telemetry* telemetry)
-        : options_(options), telemetry_(telemetry) {}
+    // `devices` outlive the pipeline; null: it compiles for the host alone.
+    Pipeline(const PipelineOptions& options, runtime::Telemetry* telemetry, runtime::cuda::Devices* devices = nullptr)
+        : options_(options), telemetry_(telemetry), devices_(devices) {}
 
     Expected<std::shared_ptr<const executable::Executable>> compile(const vm::CompileRequest& request) override;
 
@@ -44,17 +46,20 @@ private:
     Compiled compile_once(const vm::CompileRequest& request, const specialize::RefusedOps& known, bool fuse,
                           std::vector<types::OpSite>* refused);
     Expected<void> build_kernels(executable::Executable& executable, StageTimes& times);
+    Expected<void> build_for_device(executable::Executable& executable, const bytecode::Module& module,
+                                    StageTimes& times, std::vector<types::OpSite>* refused);
     Expected<void> pack_weights(executable::Executable& executable, const bytecode::Module& module);
 
     PipelineOptions options_;
     runtime::Telemetry* telemetry_;
+    runtime::cuda::Devices* devices_;
     std::mutex mutex_;
     std::map<const executable::Executable*, StageTimes> times_;  // until described
     struct Refusals {
         std::weak_ptr<const bytecode::Module> module;
         specialize::RefusedOps ops;
     };
-    std::map<std::uint64_t, Refusals> refused_;  // by Module id
+    std::map<std::pair<std::uint64_t, DeviceKind>, Refusals> refused_;  // by Module id and where the run is
 };
 
 }  // namespace flexor::driver

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bytecode/public_module.h"
+#include "driver/device_kernels.h"
 #include "driver/example.h"
 #include "driver/options.h"
 #include "driver/pipeline.h"
@@ -36,6 +37,21 @@ void fill_pool_stats(const runtime::Pool& pool, PoolStats& stats) {
     stats.reuses = gauges.reuses;
 }
 
+void add_pool_stats(const runtime::cuda::DevicePool& pool, PoolStats& stats) {
+    const runtime::PoolGauges gauges = pool.gauges();
+    stats.live_bytes += gauges.live_bytes;
+    stats.reserved_bytes += gauges.reserved_bytes;
+    stats.peak_live_bytes += gauges.peak_live_bytes;
+    stats.peak_reserved_bytes += gauges.peak_reserved_bytes;
+    stats.soft_limit = pool.options().soft_limit;
+    stats.hard_limit = pool.options().hard_limit;
+    stats.growth_events += gauges.growth_events;
+    stats.over_soft_events += gauges.over_soft_events;
+    stats.hard_limit_events += gauges.hard_limit_events;
+    stats.shrunk_bytes += gauges.shrunk_bytes;
+    stats.reuses += gauges.reuses;
+}
+
 Event pool_event(const runtime::PoolEvent& pool) {
     Event event;
     event.bytes = pool.bytes;
@@ -66,7 +82,10 @@ struct Session::Impl {
           error(std::move(refused)),
           pool(runtime::Pool::create({given.soft_limit, given.hard_limit, stress.poison, given.allocator.allocate,
                                       given.allocator.release, given.allocator.context})),
-          pipeline({stress.fuse, stress.evaluate_kernels, stress.end_at_once}, &telemetry),
+          own_devices(stress.device_driver.empty() ? nullptr
+                                                   : std::make_unique<runtime::cuda::Devices>(stress.device_driver)),
+          devices(own_devices != nullptr ? *own_devices : runtime::cuda::Devices::system()),
+          pipeline({stress.fuse, stress.evaluate_kernels, stress.end_at_once}, &telemetry, &devices),
           engine(
               {given.exact_only, given.exact_capacity, given.entry_capacity, given.max_call_depth, stress.fail_guards},
               given.compile && (driver::Pipeline::available() || stress.evaluate_kernels) ? &pipeline : nullptr, pool,
@@ -77,6 +96,9 @@ struct Session::Impl {
                 static_cast<driver::Pipeline*>(context)->describe(executable, stats);
             },
             &pipeline);
+        // The soft limit of a host is no measure of a device: unless one was asked for, the device's size decides.
+        const bool standard = given.soft_limit == SessionOptions().soft_limit;
+        engine.set_devices(&devices, {standard ? 0 : given.soft_limit, given.hard_limit, false});
         pool->set_listener([this](const runtime::PoolEvent& event) { telemetry.record_event(pool_event(event)); });
     }
     ~Impl() { pool->set_listener(nullptr); }
@@ -86,6 +108,8 @@ struct Session::Impl {
     runtime::Telemetry telemetry;
     std::shared_ptr<runtime::Pool> pool;
     vm::Hooks hooks;
+    std::unique_ptr<runtime::cuda::Devices> own_devices;  // of a driver of the tests
+    runtime::cuda::Devices& devices;
     driver::Pipeline pipeline;
     vm::Engine engine;
 };
@@ -230,6 +254,7 @@ Expected<Module> Session::load(const std::string& path) const {
 Stats Session::stats() const {
     Stats stats = impl_->telemetry.snapshot();
     fill_pool_stats(*impl_->pool, stats.pool);
+    for (const auto& pool : impl_->engine.device_pools()) add_pool_stats(*pool, stats.device_pool);
     return stats;
 }
 
@@ -240,13 +265,33 @@ std::vector<Event> Session::events(std::uint64_t after_sequence) const {
 void Session::reset_stats() {
     impl_->telemetry.reset();
     impl_->pool->reset_peaks();
+    for (const auto& pool : impl_->engine.device_pools()) pool->reset_peaks();
 }
 
 void Session::set_event_sink(std::function<void(const Event&)> sink) { impl_->telemetry.set_sink(std::move(sink)); }
 void Session::interrupt() noexcept { impl_->engine.interrupt(); }
-std::uint64_t Session::trim() { return impl_->pool->trim(); }
+Expected<void> Session::synchronize(Device device, void* stream) {
+    if (impl_->error != nullptr) return *impl_->error;
+    return impl_->engine.synchronize(device, stream);
+}
+std::uint64_t Session::trim() {
+    std::uint64_t bytes = impl_->pool->trim();
+    for (const auto& pool : impl_->engine.device_pools()) bytes += pool->trim();
+    return bytes;
+}
 void Session::clear_cache() { impl_->engine.clear(); }
 const SessionOptions& Session::options() const { return impl_->options; }
+void Session::set_device_compiler(std::vector<std::string> command) {
+    driver::DeviceKernels::instance().set_compiler(std::move(command));
+}
+
+std::string Session::doctor() {
+    return "processor  " +
+           std::string(has_code_generator() ? "kernels are compiled"
+                                            : "kernels are interpreted: a build without LLVM") +
+           "\n" + runtime::cuda::device_report() + driver::DeviceKernels::instance().compiler_report();
+}
+
 bool Session::has_code_generator() { return driver::Pipeline::available(); }
 
 Session& Session::default_session() {

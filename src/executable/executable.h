@@ -20,6 +20,10 @@
 #include "runtime/kernel_handle.h"
 #include "types/op_site.h"
 
+namespace flexor::runtime::cuda {
+class Launcher;
+}
+
 namespace flexor::executable {
 
 using Slot = std::uint32_t;        // index into the int64 frame
@@ -266,8 +270,9 @@ struct Block {
 
 struct KernelSlot {
     loopir::Kernel ir;
-    runtime::KernelRef handle;         // set by the driver
-    std::vector<types::OpSite> sites;  // ops that it computes, all or in part
+    runtime::KernelRef handle;                          // set by the driver; null where the executable runs on a device
+    std::shared_ptr<runtime::cuda::Launcher> launcher;  // likewise; null where it runs on the host
+    std::vector<types::OpSite> sites;                   // ops that it computes, all or in part
 };
 
 // How a buffer slot of the entry is set.
@@ -302,6 +307,8 @@ struct Executable {
 
     std::vector<BufferSource> sources;  // one per buffer slot; kNone for those set by the tape
     std::vector<PackedWeight> packed;
+    // On a device: copies of the weights that it reads there, by number, undefined for others. Else empty.
+    std::vector<Tensor> device_weights;
     std::vector<KernelSlot> kernels;
     std::vector<Launch> launches;
     std::vector<Call> calls;

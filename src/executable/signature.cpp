@@ -73,7 +73,9 @@ std::string to_string(const Signature& signature) {
             out += "| ";
         out += to_string(signature.values[i]);
     }
-    return "(" + out + ")";
+    const std::string where =
+        signature.device.kind == DeviceKind::kCpu ? "" : " on cuda:" + std::to_string(signature.device.index);
+    return "(" + out + ")" + where;
 }
 
 }  // namespace flexor::executable

@@ -51,6 +51,7 @@ struct Signature {
     std::vector<LiveSignature> values;
     std::uint32_t local_count = 0;
     std::uint32_t symbol_count = 0;  // the last values are those of the module's symbols
+    Device device;                   // where the run is: its kernels, and what they make
     friend bool operator==(const Signature&, const Signature&) = default;
     std::uint32_t frame_size() const;
 };

@@ -880,7 +880,7 @@ Expected<void> Lowerer::lower_block(std::size_t index) {
     late_frame_.reset();
     slots_.open_scope();
     block().loop_head = source().loop_head;
-    Grouper grouper(program_, index, loops_, options_.fuse);
+    Grouper grouper(program_, index, loops_, options_.fuse, options_.prologues);
     auto units = grouper.run();
     if (!units) return std::move(units).error();
     units_ = std::move(*units);

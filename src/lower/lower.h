@@ -18,7 +18,8 @@
 namespace flexor::lower {
 
 struct Options {
-    bool fuse = true;  // false: one unit per op (a stress switch of the tests)
+    bool fuse = true;       // false: one unit per op (a stress switch of the tests)
+    bool prologues = true;  // false: a contraction reads its left operand from memory, for devices
 };
 
 // On failure `refused` gets the ops of the unit that has no kernel.

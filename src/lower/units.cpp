@@ -40,8 +40,13 @@ std::vector<bool> reduced_axes(const Program& program, const Inst& inst) {
     return reduced;
 }
 
-Grouper::Grouper(Program& program, std::size_t block, const Loops& loops, bool fuse)
-    : program_(program), block_(program.blocks[block]), index_(block), loops_(loops), fuse_(fuse) {
+Grouper::Grouper(Program& program, std::size_t block, const Loops& loops, bool fuse, bool prologues)
+    : program_(program),
+      block_(program.blocks[block]),
+      index_(block),
+      loops_(loops),
+      fuse_(fuse),
+      prologues_(fuse && prologues) {
     out_.unit_of.resize(program.registers.size());
     out_.member_of.resize(program.registers.size());
     out_.stored.assign(program.registers.size(), false);
@@ -549,7 +554,7 @@ void Grouper::mark_stored() {
 
 // The left operand of a contraction is computed row by row inside it when nobody else needs it.
 void Grouper::absorb_prologues() {
-    if (!fuse_) return;
+    if (!prologues_) return;
     for (std::size_t c = 0; c < out_.units.size(); ++c) {
         Unit& unit = out_.units[c];
         if (unit.kind != UnitKind::kContraction) continue;

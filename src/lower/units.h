@@ -65,7 +65,7 @@ struct BlockUnits {
 class Grouper {
 public:
     // Replaces an operand by the value that a write has left there, where the two share a kernel.
-    Grouper(Program& program, std::size_t block, const Loops& loops, bool fuse);
+    Grouper(Program& program, std::size_t block, const Loops& loops, bool fuse, bool prologues);
     Expected<BlockUnits> run();
 
     // Space dim of each axis of `reg` when read by a member of `form` whose result has sizes `result`: -1 for a
@@ -105,7 +105,7 @@ private:
     specialised::Block& block_;
     std::size_t index_;  // of the block
     const Loops& loops_;
-    bool fuse_;
+    bool fuse_, prologues_;
     BlockUnits out_;
     int epoch_ = 0;
     int lowest_epoch_ = 0;  // a check or a read stands behind the earlier ones: nothing joins their units

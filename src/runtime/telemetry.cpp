@@ -167,6 +167,9 @@ Stats Telemetry::snapshot() const {
         stats.compiled_ops += shard->compiled_ops.get();
         stats.interpreted_ops += shard->interpreted_ops.get();
         stats.kernel_launches += shard->launches.get();
+        stats.device_launches += shard->device_launches.get();
+        stats.device_syncs += shard->device_syncs.get();
+        stats.device_copied_bytes += shard->device_copied_bytes.get();
         stats.region_exits += shard->region_exits.get();
         std::lock_guard heat_lock(shard->mutex_);
         for (const auto& [key, cell] : shard->heat_) {
@@ -221,10 +224,11 @@ Stats Telemetry::snapshot() const {
 void Telemetry::reset() {
     std::lock_guard lock(mutex_);
     for (const auto& shard : shards_) {
-        for (Counter* counter : {&shard->calls, &shard->failed_calls, &shard->exact.hits, &shard->exact.misses,
-                                 &shard->exact.samples, &shard->exact.sampled_ns, &shard->symbolic.hits,
-                                 &shard->symbolic.misses, &shard->symbolic.samples, &shard->symbolic.sampled_ns,
-                                 &shard->compiled_ops, &shard->interpreted_ops, &shard->launches, &shard->region_exits})
+        for (Counter* counter :
+             {&shard->calls, &shard->failed_calls, &shard->exact.hits, &shard->exact.misses, &shard->exact.samples,
+              &shard->exact.sampled_ns, &shard->symbolic.hits, &shard->symbolic.misses, &shard->symbolic.samples,
+              &shard->symbolic.sampled_ns, &shard->compiled_ops, &shard->interpreted_ops, &shard->launches,
+              &shard->region_exits, &shard->device_launches, &shard->device_syncs, &shard->device_copied_bytes})
             counter->clear();
         std::lock_guard heat_lock(shard->mutex_);
         shard->heat_.clear();

@@ -76,6 +76,7 @@ public:
     RungCounters exact, symbolic;
     Counter compiled_ops, interpreted_ops;
     Counter launches, region_exits;
+    Counter device_launches, device_syncs, device_copied_bytes;
 
     // True for one call in kSampleEvery.
     bool sample() { return (ticks_++ & (kSampleEvery - 1)) == 0; }

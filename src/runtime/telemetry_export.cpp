@@ -193,13 +193,16 @@ std::string to_json(const Stats& stats) {
     json.member("kernel_cache_hits", stats.kernel_cache_hits).member("code_bytes", stats.code_bytes);
     json.member("packed_weight_bytes", stats.packed_weight_bytes).member("region_exits", stats.region_exits);
     json.member("evictions", stats.evictions);
-    const PoolStats& pool = stats.pool;
-    json.key("pool").begin('{').member("live_bytes", pool.live_bytes).member("reserved_bytes", pool.reserved_bytes);
-    json.member("peak_live_bytes", pool.peak_live_bytes).member("peak_reserved_bytes", pool.peak_reserved_bytes);
-    json.member("soft_limit", pool.soft_limit).member("hard_limit", pool.hard_limit);
-    json.member("growth_events", pool.growth_events).member("over_soft_events", pool.over_soft_events);
-    json.member("hard_limit_events", pool.hard_limit_events).member("shrunk_bytes", pool.shrunk_bytes);
-    json.member("reuses", pool.reuses).end('}');
+    json.member("device_launches", stats.device_launches).member("device_syncs", stats.device_syncs);
+    json.member("device_copied_bytes", stats.device_copied_bytes);
+    for (const auto& [name, pool] : {std::pair{"pool", &stats.pool}, std::pair{"device_pool", &stats.device_pool}}) {
+        json.key(name).begin('{').member("live_bytes", pool->live_bytes).member("reserved_bytes", pool->reserved_bytes);
+        json.member("peak_live_bytes", pool->peak_live_bytes).member("peak_reserved_bytes", pool->peak_reserved_bytes);
+        json.member("soft_limit", pool->soft_limit).member("hard_limit", pool->hard_limit);
+        json.member("growth_events", pool->growth_events).member("over_soft_events", pool->over_soft_events);
+        json.member("hard_limit_events", pool->hard_limit_events).member("shrunk_bytes", pool->shrunk_bytes);
+        json.member("reuses", pool->reuses).end('}');
+    }
     json.end('}');
     return json.take();
 }
@@ -257,7 +260,15 @@ std::string to_prometheus(const Stats& stats) {
     text.one("flexor_region_exits_total", "counter", "Regions left for the interpreter.", real(stats.region_exits));
     text.one("flexor_evictions_total", "counter", "Entries dropped by a bound.", real(stats.evictions));
     text.family("flexor_kernel_launches_total", "counter", "Kernel launches.");
-    text.sample(real(stats.kernel_launches), "device=\"cpu\"");
+    text.sample(real(stats.kernel_launches - stats.device_launches), "device=\"cpu\"");
+    text.sample(real(stats.device_launches), "device=\"cuda\"");
+    text.one("flexor_device_syncs_total", "counter", "Times that a run waited for its device.",
+             real(stats.device_syncs));
+    text.one("flexor_device_copied_bytes_total", "counter", "Bytes copied between host and device.",
+             real(stats.device_copied_bytes));
+    text.family("flexor_device_pool_bytes", "gauge", "Pool memory of devices by state.");
+    text.sample(real(stats.device_pool.live_bytes), "state=\"live\"");
+    text.sample(real(stats.device_pool.reserved_bytes), "state=\"reserved\"");
     text.one("flexor_kernels_compiled_total", "counter", "Kernels compiled.", real(stats.kernels_compiled));
     text.one("flexor_kernel_cache_hits_total", "counter", "Kernels taken from the kernel cache.",
              real(stats.kernel_cache_hits));
@@ -340,6 +351,12 @@ std::string to_text(const Stats& stats) {
     if (pool.hard_limit_events > 0)
         out += ", " + std::to_string(pool.hard_limit_events) + " requests refused by the hard limit";
     out += "\n";
+    if (stats.device_launches > 0) {
+        out += "device           " + std::to_string(stats.device_launches) + " launches, " +
+               std::to_string(stats.device_syncs) + " waits, " + support::text_from_bytes(stats.device_copied_bytes) +
+               " copied, " + support::text_from_bytes(stats.device_pool.live_bytes) + " live, " +
+               support::text_from_bytes(stats.device_pool.reserved_bytes) + " reserved\n";
+    }
     if (stats.packed_weight_bytes > 0)
         out += "packed weights   " + support::text_from_bytes(stats.packed_weight_bytes) + "\n";
     return out;

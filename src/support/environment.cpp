@@ -30,6 +30,15 @@ Expected<std::optional<int>> vector_bits_from_environment() {
                   [](std::int64_t value) { return value == 128 || value == 256 || value == 512; });
 }
 
+std::vector<std::string> kernel_compiler_from_environment() {
+    const char* const text = std::getenv("FLEXOR_KERNEL_COMPILER");
+    std::vector<std::string> words;
+    for (const std::string_view word : split(text == nullptr ? "" : text, ' ')) {
+        if (!word.empty()) words.emplace_back(word);
+    }
+    return words;
+}
+
 Expected<void> check_environment() {
     FLEXOR_TRY(threads_from_environment());
     FLEXOR_TRY(vector_bits_from_environment());

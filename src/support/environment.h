@@ -2,6 +2,8 @@
 // The environment variables of environment.def that take numbers. Unset and empty ones are absent; others are refused
 // with BadOption if their value is none that they take.
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "support/expected.h"
 
@@ -11,6 +13,7 @@ inline constexpr int kMaxThreads = 1024;
 
 Expected<std::optional<int>> threads_from_environment();      // FLEXOR_NUM_THREADS: 1 to kMaxThreads
 Expected<std::optional<int>> vector_bits_from_environment();  // FLEXOR_VECTOR_BITS: 128, 256 or 512
+std::vector<std::string> kernel_compiler_from_environment();  // FLEXOR_KERNEL_COMPILER, by spaces
 Expected<void> check_environment();                           // the first refusal of them all
 
 }  // namespace flexor::support

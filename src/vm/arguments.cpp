@@ -45,7 +45,8 @@ Diagnostic wrong_count(const Function& function, std::size_t given) {
 
 class ArgumentCheck {
 public:
-    ArgumentCheck(const Module& module, const Function& function) : module_(module), function_(function) {
+    ArgumentCheck(const Module& module, const Function& function, Device device)
+        : module_(module), function_(function), device_(device) {
         symbols_.values.assign(module.symbols.size(), 0);
         symbols_.bound.assign(module.symbols.size(), false);
         for (const bytecode::SymbolDecl& symbol : module.symbols) symbols_.names.push_back(symbol.name);
@@ -84,8 +85,9 @@ private:
         if (value.is_tensor()) {
             if (!value.tensor().defined())
                 return refuse(DiagnosticId::kMissingArgument, param, "a tensor without memory");
-            if (value.tensor().device().kind != DeviceKind::kCpu)
-                return refuse(DiagnosticId::kUnsupportedTensor, param, value.describe() + " on another device");
+            if (value.tensor().device() != Device{} && value.tensor().device() != device_)
+                return refuse(DiagnosticId::kDeviceMismatch, param,
+                              value.describe() + " on a device where the call is not");
         }
         switch (param.kind) {
             case ParamKind::kAny: return {};
@@ -193,6 +195,7 @@ private:
 
     const Module& module_;
     const Function& function_;
+    Device device_;
     SymbolValues symbols_;
 };
 
@@ -206,9 +209,9 @@ Expected<std::vector<Value>> complete_arguments(const Function& function, std::s
     return out;
 }
 
-Expected<SymbolValues> check_arguments(const Module& module, const Function& function,
-                                       std::span<const Value> arguments) {
-    return ArgumentCheck(module, function).run(arguments);
+Expected<SymbolValues> check_arguments(const Module& module, const Function& function, std::span<const Value> arguments,
+                                       Device device) {
+    return ArgumentCheck(module, function, device).run(arguments);
 }
 
 std::vector<std::uint32_t> number_parameters(const Function& function) {

@@ -27,9 +27,9 @@ struct SymbolValues {
 Expected<std::vector<Value>> complete_arguments(const bytecode::Function& function, std::span<const Value> arguments);
 
 // Kinds, dtypes, ranks, sizes (equal for equal symbols, inside the declared ranges). Binds symbols on the way: those
-// that are a size, and those that one size is linear in.
+// that are a size, and those that one size is linear in. Tensors lie on the host or on `device`.
 Expected<SymbolValues> check_arguments(const bytecode::Module& module, const bytecode::Function& function,
-                                       std::span<const Value> arguments);
+                                       std::span<const Value> arguments, Device device = {});
 
 // Parameters declared `int` or `float`.
 std::vector<std::uint32_t> number_parameters(const bytecode::Function& function);

@@ -136,6 +136,22 @@ void add_sample(runtime::RungCounters& rung, std::uint64_t start) {
     rung.sampled_ns.add(taken > clock_overhead() ? taken - clock_overhead() : 0);
 }
 
+// What the launches of an entry raise on a device.
+void note_faults(Entry& entry, const bytecode::Module& module, std::int32_t function, runtime::cuda::FaultLog& faults) {
+    const executable::Executable& e = *entry.executable;
+    for (const executable::Launch& launch : e.launches) {
+        if (launch.fault == 0) {
+            entry.fault_words.push_back(0);  // never set
+            continue;
+        }
+        const executable::Failure& failure = e.failures[launch.fault - 1];
+        entry.fault_words.push_back(faults.add(
+            located(raised(failure, "kernel " + e.kernels[launch.kernel].ir.name), module, function, failure.pc)));
+    }
+}
+
+Device device_of(const DeviceRun* run) { return run == nullptr ? Device{} : run->place(); }
+
 }  // namespace
 
 // ---------------------------------------------------------------- threads
@@ -284,13 +300,14 @@ Expected<void> Engine::run(const bytecode::ModuleRef& module, std::int32_t funct
     }
     context.shard->calls.add();
     runtime::StopCheck stop(interrupts_, call);
-    Run run{module, thread_module(context, module), context, call, &stop, trace, false, outputs};
+    Run run{module, thread_module(context, module), context, call, &stop, trace, false, outputs, nullptr};
     struct Depth {
         std::uint32_t& depth;
         explicit Depth(std::uint32_t& d) : depth(d) { ++depth; }
         ~Depth() { --depth; }
     } depth(context.run_depth);
-    auto done = call_function(run, function, arguments, results);
+    auto done = call.device.kind == DeviceKind::kCpu ? call_function(run, function, arguments, results)
+                                                     : run_on_device(run, function, arguments, results);
     if (!done) context.shard->failed_calls.add();
     return done;
 }
@@ -302,6 +319,12 @@ Expected<void> Engine::run_into(const bytecode::ModuleRef& module, std::int32_t 
         return Diagnostic(DiagnosticId::kUnknownName).operand("function").found(std::to_string(function));
     const bytecode::Function& entry = module->functions[static_cast<std::size_t>(function)];
     FLEXOR_TRY(check_outputs(*module, entry, arguments, outputs));
+    if (call.device.kind != DeviceKind::kCpu) {
+        return Diagnostic(DiagnosticId::kOutputMismatch)
+            .function(entry.name)
+            .found("buffers in host memory")
+            .expected("results of a run on a device, which are memory of that device");
+    }
     ThreadContext& context = this->context();
     // A run inside the run gets a table of its own.
     std::vector<Value> results = std::exchange(context.results, {});
@@ -313,6 +336,48 @@ Expected<void> Engine::run_into(const bytecode::ModuleRef& module, std::int32_t 
     return done;
 }
 
+Expected<const DeviceState*> Engine::device_state(Device device) {
+    if (devices_ == nullptr) return Diagnostic(DiagnosticId::kNoDevice).found("a session without devices");
+    std::lock_guard lock(mutex_);
+    std::unique_ptr<DeviceState>& state = device_states_[device.index];
+    if (state == nullptr) {
+        auto made = std::make_unique<DeviceState>();
+        FLEXOR_ASSIGN(made->device, devices_->get(device.index));
+        FLEXOR_ASSIGN(made->faults, runtime::cuda::FaultLog::create(made->device));
+        made->pool = runtime::cuda::DevicePool::create(made->device, device_limits_);
+        state = std::move(made);
+    }
+    return static_cast<const DeviceState*>(state.get());
+}
+
+Expected<void> Engine::synchronize(Device device, void* stream) {
+    if (device.kind == DeviceKind::kCpu) return {};
+    FLEXOR_ASSIGN(const DeviceState* state, device_state(device));
+    context().shard->device_syncs.add();
+    FLEXOR_TRY(state->device->synchronize(static_cast<runtime::cuda::CudaStream>(stream)));
+    if (std::optional<Diagnostic> fault = state->faults->take()) return *std::move(fault);
+    return {};
+}
+
+std::vector<std::shared_ptr<runtime::cuda::DevicePool>> Engine::device_pools() {
+    std::lock_guard lock(mutex_);
+    std::vector<std::shared_ptr<runtime::cuda::DevicePool>> pools;
+    for (const auto& [index, state] : device_states_) {
+        if (state != nullptr) pools.push_back(state->pool);
+    }
+    return pools;
+}
+
+Expected<void> Engine::run_on_device(Run& run, std::int32_t function, std::span<const Value> arguments,
+                                     std::vector<Value>& results) {
+    FLEXOR_ASSIGN(const DeviceState* state, device_state(run.call.device));
+    DeviceRun device(*state, run.call.device, run.call.stream, *run.context.shard);
+    if (std::optional<Diagnostic> fault = device.take_fault())
+        return std::move(*fault).hint("an earlier call has met it: kernels run behind their host");
+    run.device = &device;
+    return call_function(run, function, arguments, results);
+}
+
 Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<const Value> given,
                                      std::vector<Value>& results) {
     const bytecode::Function& f = run.module->functions[static_cast<std::size_t>(function)];
@@ -320,7 +385,7 @@ Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<
     std::vector<Value> converted;
     const std::span<const Value> arguments = as_declared(f, facts.numbers, given, converted);
     if (compiler_ == nullptr) {
-        auto checked = check_arguments(*run.module, f, arguments);
+        auto checked = check_arguments(*run.module, f, arguments, device_of(run.device));
         if (!checked) return std::move(checked).error();
         Interpreter interpreter(*this, run, function);
         interpreter.begin(arguments, "compile_off");
@@ -334,6 +399,7 @@ Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<
     {
         ScratchLease scratch(run.context);
         LiveValues live{arguments, {}, static_cast<std::uint32_t>(f.locals.size()), {}, facts.writes};
+        live.device = device_of(run.device);
         Found found;
         look_up(run, function, 0, live, *scratch, found);
         if (found.error != nullptr) return std::move(*found.error);
@@ -349,7 +415,8 @@ Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<
                                      &run.call,
                                      run.stop,
                                      run.one_op ? pool_.get() : nullptr,
-                                     outputs};
+                                     outputs,
+                                     run.device};
             run_tape(*found.entry, live, *scratch, tape_context, results, tape);
             if (tape.end != TapeEnd::kRefused && !run.one_op)
                 run.context.shard->compiled_ops.add(found.entry->executable->op_count);
@@ -367,14 +434,14 @@ Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<
     interpreter.begin(arguments, reason);
     if (!ran) {
         // No guard has looked at the arguments.
-        auto checked = check_arguments(*run.module, f, arguments);
+        auto checked = check_arguments(*run.module, f, arguments, device_of(run.device));
         if (!checked) return std::move(checked).error();
         interpreter.bind(std::move(*checked));
     }
     if (tape.end == TapeEnd::kExited)
         interpreter.resume(std::move(tape), 0);
     else if (tape.end == TapeEnd::kRefused)
-        interpreter.suspend(tape.refused_bytes);
+        interpreter.suspend(tape.refused_bytes, tape.refusal);
     else
         interpreter.skip_first_look_up();
     return interpreter.run(results);
@@ -457,7 +524,7 @@ void Engine::miss(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scr
     const bytecode::Function& function = run.module->functions[static_cast<std::size_t>(shared.function)];
     const std::string place = function.name + "@" + std::to_string(shared.pc);
     if (shared.pc == 0 && live.stack.empty() && live.locals.size() == function.params.size()) {
-        auto checked = check_arguments(*run.module, function, live.locals);
+        auto checked = check_arguments(*run.module, function, live.locals, live.device);
         if (!checked) {
             found.error = std::make_unique<Diagnostic>(std::move(checked).error());
             return;
@@ -598,6 +665,7 @@ void Engine::compile(Run& run, ThreadEntryPoint& point, const LiveValues& live, 
     entry->executable = std::move(*compiled);
     const executable::Executable& e = *entry->executable;
     entry->prepare(*run.module);
+    if (run.device != nullptr) note_faults(*entry, *run.module, shared.function, *run.device->state().faults);
     entry->record = std::make_shared<runtime::EntryRecord>();
     EntryStats& stats = entry->record->stats;
     stats.function = function.name;

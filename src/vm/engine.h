@@ -7,6 +7,7 @@
 //  E3  A region that cannot be compiled costs one interpreted instruction; the next pc is tried as a safe point.
 //  E4  No lock is held while a host function runs.
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "flexor/call_options.h"
+#include "runtime/cuda/devices.h"
 #include "vm/arguments.h"
 #include "vm/compile_interface.h"
 #include "vm/context.h"
@@ -64,6 +66,16 @@ public:
     // Takes the memory that this thread needs to remember further shapes of the module.
     void settle_thread(const bytecode::ModuleRef& module);
 
+    // Devices that runs may be on, and the limits of their pools; without any, a run on a device is refused. They outlive
+    // the engine.
+    void set_devices(runtime::cuda::Devices* devices, const runtime::PoolOptions& limits) {
+        devices_ = devices;
+        device_limits_ = limits;
+    }
+    Expected<void> synchronize(Device device, void* stream);
+    // The pools of the devices that runs were on.
+    std::vector<std::shared_ptr<runtime::cuda::DevicePool>> device_pools();
+
     void interrupt() noexcept { interrupts_.fetch_add(1, std::memory_order_relaxed); }
     void clear();  // drops all entries
     // Completes the record of a new entry (times, kernels built).
@@ -84,6 +96,7 @@ private:
         Trace* trace;
         bool one_op;  // a function made for one op: its results are pool memory, its ops are counted by the caller
         std::span<const Tensor> outputs = {};  // of the outermost function
+        DeviceRun* device = nullptr;           // null: on the host
     };
     struct Found {
         Entry* entry = nullptr;  // null with `error` empty: interpret
@@ -94,6 +107,10 @@ private:
     ThreadContext& context();
     ThreadModule* thread_module(ThreadContext& context, const bytecode::ModuleRef& module);
     std::shared_ptr<ModuleState> module_state(const bytecode::ModuleRef& module);
+
+    Expected<void> run_on_device(Run& run, std::int32_t function, std::span<const Value> arguments,
+                                 std::vector<Value>& results);
+    Expected<const DeviceState*> device_state(Device device);
 
     // Runs one function: by its entry region if there is one, interpreting what is left.
     Expected<void> call_function(Run& run, std::int32_t function, std::span<const Value> arguments,
@@ -112,6 +129,8 @@ private:
     const Hooks* hooks_;
     DescribeEntry describe_ = nullptr;
     void* describe_context_ = nullptr;
+    runtime::cuda::Devices* devices_ = nullptr;
+    runtime::PoolOptions device_limits_;
     std::uint64_t id_;
     std::atomic<std::uint64_t> interrupts_{0};
     std::atomic<std::uint64_t> generation_{0};
@@ -119,6 +138,7 @@ private:
     alignas(64) std::mutex mutex_;
     std::vector<std::shared_ptr<ThreadContext>> contexts_;
     std::unordered_map<std::uint64_t, std::shared_ptr<ModuleState>> modules_;
+    std::map<int, std::unique_ptr<DeviceState>> device_states_;  // by number; never dropped
 };
 
 }  // namespace flexor::vm

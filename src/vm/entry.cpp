@@ -63,7 +63,9 @@ void Entry::prepare(const bytecode::Module& module) {
                 argument_memory[slot] = true;
                 break;
             case BufferSource::Kind::kWeight:
-                buffers[slot] = module.weights[source.index].tensor.data();
+                buffers[slot] =
+                    (e.device_weights.empty() ? module.weights[source.index].tensor : e.device_weights[source.index])
+                        .data();
                 owners[slot] = source_owner(slot);
                 break;
             case BufferSource::Kind::kPackedWeight:

@@ -76,8 +76,12 @@ void Interpreter::resume(TapeResult tape, std::int32_t entry_pc) {
     try_next_ = tried_;
 }
 
-void Interpreter::suspend(std::uint64_t refused_bytes) {
+void Interpreter::suspend(std::uint64_t refused_bytes, const std::string& why) {
     suspended_ = true;
+    if (!why.empty()) {
+        reason_ = why;
+        return;
+    }
     reason_ = "hard_limit";
     Event event;
     event.kind = "hard_limit";
@@ -114,7 +118,8 @@ void Interpreter::record(std::string_view op, std::string_view reason, std::uint
 
 Expected<const SymbolValues*> Interpreter::symbols() {
     if (!symbols_) {
-        FLEXOR_ASSIGN(symbols_, check_arguments(module_, function_, arguments_));
+        FLEXOR_ASSIGN(symbols_, check_arguments(module_, function_, arguments_,
+                                                run_.device != nullptr ? run_.device->place() : Device{}));
     }
     return &*symbols_;
 }
@@ -154,6 +159,7 @@ Expected<Interpreter::Flow> Interpreter::try_region(std::vector<Value>& results)
         const auto& facts = run_.thread_module->state->facts[static_cast<std::size_t>(function_index_)];
         LiveValues live{locals_, stack_,       static_cast<std::uint32_t>(function_.locals.size()),
                         {},      facts.writes, entry_pc != 0 && facts.grows_lists};
+        if (run_.device != nullptr) live.device = run_.device->place();
         if (!facts.symbols.empty() && entry_pc != 0) {
             FLEXOR_ASSIGN(const SymbolValues* values, symbols());
             // A region knows all of them or none: the interpreter refuses those that no argument binds.
@@ -178,7 +184,9 @@ Expected<Interpreter::Flow> Interpreter::try_region(std::vector<Value>& results)
                             function_index_,
                             &run_.call,
                             run_.stop,
-                            run_.one_op ? engine_.pool_.get() : nullptr};
+                            run_.one_op ? engine_.pool_.get() : nullptr,
+                            {},
+                            run_.device};
         run_tape(*found.entry, live, *scratch, context, results, tape);
         if (tape.end != TapeEnd::kRefused && !run_.one_op)
             run_.context.shard->compiled_ops.add(found.entry->executable->op_count);
@@ -186,7 +194,7 @@ Expected<Interpreter::Flow> Interpreter::try_region(std::vector<Value>& results)
     switch (tape.end) {
         case TapeEnd::kReturned: return Flow::kReturned;
         case TapeEnd::kFailed: return std::move(*tape.error);
-        case TapeEnd::kRefused: suspend(tape.refused_bytes); return Flow::kNext;
+        case TapeEnd::kRefused: suspend(tape.refused_bytes, tape.refusal); return Flow::kNext;
         case TapeEnd::kExited:
             run_.context.shard->region_exits.add();
             resume(std::move(tape), entry_pc);
@@ -212,7 +220,14 @@ Expected<Interpreter::Flow> Interpreter::step(std::vector<Value>& results) {
             break;
         case Opcode::kStoreLocal: locals_[index] = pop(); break;
         case Opcode::kDeleteLocal: locals_[index] = Value::unset(); break;
-        case Opcode::kLoadWeight: push(Value(module_.weights[index].tensor)); break;
+        case Opcode::kLoadWeight:
+            if (run_.device == nullptr) {
+                push(Value(module_.weights[index].tensor));
+            } else {
+                FLEXOR_ASSIGN(Tensor weight, run_.device->weight(module_, static_cast<std::uint32_t>(index)));
+                push(Value(std::move(weight)));
+            }
+            break;
         case Opcode::kLoadNone: push(Value()); break;
         case Opcode::kPop: stack_.pop_back(); break;
         case Opcode::kDup: push(stack_.back()); break;
@@ -228,6 +243,7 @@ Expected<Interpreter::Flow> Interpreter::step(std::vector<Value>& results) {
         case Opcode::kJump: next = inst.a; break;
         case Opcode::kBranchIfTrue:
         case Opcode::kBranchIfFalse: {
+            FLEXOR_TRY(fetch_top());
             FLEXOR_ASSIGN(const bool condition, bytecode::truth(stack_.back()));
             stack_.pop_back();
             if (condition == (inst.op == Opcode::kBranchIfTrue)) next = inst.a;
@@ -291,12 +307,14 @@ Expected<Interpreter::Flow> Interpreter::step(std::vector<Value>& results) {
         case Opcode::kGetRank:
         case Opcode::kGetShape: FLEXOR_TRY(shape_op(inst)); break;
         case Opcode::kItem: {
+            FLEXOR_TRY(fetch_top());
             FLEXOR_ASSIGN(Value value, bytecode::item(stack_.back()));
             stack_.back() = std::move(value);
             break;
         }
         case Opcode::kScalar: FLEXOR_TRY(scalar(static_cast<bytecode::ScalarOperator>(inst.a))); break;
         case Opcode::kAssert: {
+            FLEXOR_TRY(fetch_top());
             const Value condition = pop();
             FLEXOR_ASSIGN(const bool holds, bytecode::truth(condition));
             if (!holds) return Diagnostic(DiagnosticId::kAssertionFailed).expected(text_constant(inst.a));
@@ -324,8 +342,9 @@ Expected<bool> Interpreter::call_one_op(std::int32_t index, std::span<const Valu
     const bytecode::ModuleRef module = run_.thread_module->state->one_op_module(module_, function_index_, index);
     if (module == nullptr) return false;
     static const CallOptions kPlain{};
-    Engine::Run inner{module, engine_.thread_module(run_.context, module), run_.context, kPlain, run_.stop, nullptr,
-                      true};
+    Engine::Run inner{
+        module,     engine_.thread_module(run_.context, module), run_.context, kPlain, run_.stop, nullptr, true, {},
+        run_.device};
     auto done = engine_.call_function(inner, 0, operands, results);
     if (done) return true;
     // The place is this function's, not that of the function made for the op.
@@ -372,7 +391,7 @@ Expected<void> Interpreter::call_site(std::int32_t index) {
     FLEXOR_ASSIGN(const bool compiled, call_one_op(index, operands, results));
     if (!compiled) {
         const runtime::StopScope scope(run_.stop, runtime::StopScope::Role::kOwner);
-        FLEXOR_TRY(vm::call_op(site, operands, module_.promotion, source, *engine_.pool_, results));
+        FLEXOR_TRY(vm::call_op(site, operands, module_.promotion, source, *engine_.pool_, run_.device, results));
         if (const Tensor* written = written_operand(site, operands)) written->note_write();
     }
     stack_.resize(stack_.size() - count);
@@ -469,8 +488,18 @@ Expected<void> Interpreter::get_attribute(const std::string& name) {
 
 // ---------------------------------------------------------------- scalars, lists, shapes
 
+// What is about to be read as a scalar lies in host memory.
+Expected<void> Interpreter::fetch_top() {
+    Value& top = stack_.back();
+    if (run_.device == nullptr || !top.is_tensor() || top.tensor().numel() != 1) return {};
+    FLEXOR_ASSIGN(Tensor fetched, run_.device->to_host(top.tensor()));
+    top = Value(std::move(fetched));
+    return {};
+}
+
 Expected<void> Interpreter::scalar(bytecode::ScalarOperator op) {
     if (is_unary(op)) {
+        FLEXOR_TRY(fetch_top());
         FLEXOR_ASSIGN(Value result, bytecode::scalar_unary(op, stack_.back()));
         stack_.back() = std::move(result);
         return {};

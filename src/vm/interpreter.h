@@ -17,8 +17,8 @@ public:
     void skip_first_look_up() { tried_ = try_next_ = true; }
     // Goes on where a region stopped. `entry_pc` is where the region began.
     void resume(TapeResult tape, std::int32_t entry_pc);
-    // The pool refused memory: no region is tried in this invocation.
-    void suspend(std::uint64_t refused_bytes);
+    // The pool refused memory, or `why`: no region is tried in this invocation.
+    void suspend(std::uint64_t refused_bytes, const std::string& why);
 
     Expected<void> run(std::vector<Value>& results);
 
@@ -36,6 +36,7 @@ private:
     Expected<void> call_foreign(std::int32_t hook, std::size_t count);
     Expected<void> call_value(std::size_t count);
     Expected<void> get_attribute(const std::string& name);
+    Expected<void> fetch_top();
     Expected<void> scalar(bytecode::ScalarOperator op);
     Expected<void> list_op(const bytecode::Instruction& inst);
     Expected<void> shape_op(const bytecode::Instruction& inst);

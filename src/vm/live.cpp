@@ -225,6 +225,12 @@ private:
     LiveKey& key_;
 };
 
+// No live value has such a word.
+std::uint64_t device_word(Device device) {
+    return ~std::uint64_t{0} << 32 | std::uint64_t{static_cast<std::uint8_t>(device.kind)} << 8 |
+           std::uint64_t{static_cast<std::uint8_t>(device.index)};
+}
+
 // Two lanes, so that the multiplications overlap.
 template <class T>
 std::uint64_t hash_words(std::uint64_t seed, const T* words, std::size_t count) {
@@ -249,6 +255,8 @@ bool build_key(const LiveValues& live, LiveKey& key) {
     std::size_t locals = live.locals.size();
     while (locals > 0 && live.locals[locals - 1].is_unset()) --locals;
     key.signature.push(locals | std::uint64_t{live.stack.size()} << 32);
+    if (live.device.kind != DeviceKind::kCpu) [[unlikely]]
+        key.signature.push(device_word(live.device));
     KeyWriter writer(key);
     for (const Value& value : live.locals.first(locals)) {
         if (!writer.live_value(value, live.grows_lists)) return false;
@@ -342,6 +350,7 @@ void set_aliases(std::vector<LiveSignature>& values, const std::vector<AliasInfo
 executable::Signature make_signature(const LiveValues& live) {
     executable::Signature signature;
     signature.local_count = live.local_count;
+    signature.device = live.device;
     std::vector<const Tensor*> tensors;
     const auto add = [&](const Value& value) {
         const std::optional<LiveSignature> list = live.grows_lists ? run_list(value) : std::nullopt;

@@ -79,6 +79,7 @@ struct LiveValues {
     bool writes = false;  // the function writes to memory: alias groups matter, and what it must not write
     // Lists may have grown in a loop: those of tensors of one dtype and rank are lists of the run.
     bool grows_lists = false;
+    Device device = {};  // where the run is
 };
 
 // Writes all but the hashes. False if a tensor is undefined (user error; not keyed).

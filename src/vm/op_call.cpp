@@ -251,7 +251,7 @@ Expected<void> refuse_partial_overlap(const ops::OpDef& op, std::span<const Tens
 }
 
 Expected<void> call(const bytecode::CallSite& site, std::span<const Value> operands, types::Promotion promotion,
-                    const SymbolSource& symbols, runtime::Pool& pool, std::vector<Value>& results) {
+                    const SymbolSource& symbols, runtime::Pool& pool, DeviceRun* device, std::vector<Value>& results) {
     const ops::OpDef& op = *site.definition;
     AttributeResolver resolver(operands, symbols);
     FLEXOR_ASSIGN(const Attrs attrs, resolver.run(site));
@@ -270,11 +270,24 @@ Expected<void> call(const bytecode::CallSite& site, std::span<const Value> opera
     types::ShapeEnv env;
     std::vector<ops::Requirement> requirements;
     FLEXOR_ASSIGN(ops::Inferred inferred, ops::infer(op, args, attrs, env, requirements, promotion, false));
+    const std::vector<Tensor> given = inputs;
+    bool made_on_device = device != nullptr;
+    if (device != nullptr) {
+        bool any = false, there = false;
+        for (std::size_t i = 0; i < inputs.size(); ++i) {
+            if (!inputs[i].defined() || strengths[i] == Strength::kScalar) continue;
+            any = true;
+            there |= device->holds(inputs[i]);
+            FLEXOR_ASSIGN(inputs[i], device->to_host(inputs[i]));
+        }
+        made_on_device = there || !any;
+    }
     FLEXOR_TRY(refuse_out_of_range(op, inferred.dtypes, inputs));
     ops::ReferenceContext context{
         inputs, strengths, {}, attrs, inferred.dtypes, runtime::stop_requested, runtime::parallel_for};
     FLEXOR_TRY(ops::settle_data_sizes(op, context, inferred));
-    if (op.effects.value == ops::Effects::kWritesFirst) FLEXOR_TRY(refuse_partial_overlap(op, inputs, strengths));
+    const bool writes = op.effects.value == ops::Effects::kWritesFirst;
+    if (writes) FLEXOR_TRY(refuse_partial_overlap(op, given, strengths));
 
     std::vector<Tensor> outputs;
     outputs.reserve(inferred.results.size());
@@ -289,16 +302,26 @@ Expected<void> call(const bytecode::CallSite& site, std::span<const Value> opera
     }
     context.outputs = outputs;
     FLEXOR_TRY(ops::run_whole(op, context));
-    for (Tensor& output : outputs) results.emplace_back(std::move(output));
+    if (writes && device != nullptr && device->holds(given[0])) FLEXOR_TRY(device->put_back(inputs[0], given[0]));
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        const ops::ResultType& result = inferred.results[i];
+        if (device != nullptr && result.view_of >= 0) {
+            outputs[i] = view_of(given[static_cast<std::size_t>(result.view_of)], result.type);
+        } else if (made_on_device) {
+            FLEXOR_ASSIGN(outputs[i], device->to_device(outputs[i]));
+        }
+        results.emplace_back(std::move(outputs[i]));
+    }
     return {};
 }
 
 }  // namespace
 
 Expected<void> call_op(const bytecode::CallSite& site, std::span<const Value> operands, types::Promotion promotion,
-                       const SymbolSource& symbols, runtime::Pool& pool, std::vector<Value>& results) {
+                       const SymbolSource& symbols, runtime::Pool& pool, DeviceRun* device,
+                       std::vector<Value>& results) {
     FLEXOR_CHECK(site.definition != nullptr);
-    auto done = call(site, operands, promotion, symbols, pool, results);
+    auto done = call(site, operands, promotion, symbols, pool, device, results);
     if (done) return {};
     Diagnostic error = std::move(done).error();
     if (error.where().op.empty()) error.op(site.op);

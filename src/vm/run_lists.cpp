@@ -116,7 +116,8 @@ std::int64_t RunLists::ask(const ListStep& step, std::int64_t at) const {
     }
 }
 
-void RunLists::join(const ListStep& step, void* data, std::span<const std::int64_t> strides_of_joined) const {
+void RunLists::join(const ListStep& step, void* data, std::span<const std::int64_t> strides_of_joined,
+                    std::span<void* const> copies) const {
     const std::int64_t count = length(step.list);
     if (count == 0) return;
     const auto bytes = static_cast<std::int64_t>(dtype_size(dtype(step.list)));
@@ -137,8 +138,9 @@ void RunLists::join(const ListStep& step, void* data, std::span<const std::int64
     const auto copy_some = [&](std::int64_t from, std::int64_t to) {
         for (std::int64_t i = from; i < to; ++i) {
             void* const place = static_cast<char*>(data) + begins[static_cast<std::size_t>(i)] * along * bytes;
-            runtime::copy_strided(place, strides_of_place, item(step.list, i).data, strides(step.list, i),
-                                  sizes(step.list, i), static_cast<std::size_t>(bytes));
+            const void* source = copies.empty() ? item(step.list, i).data : copies[static_cast<std::size_t>(i)];
+            runtime::copy_strided(place, strides_of_place, source, strides(step.list, i), sizes(step.list, i),
+                                  static_cast<std::size_t>(bytes));
         }
     };
     if (elements_in_all * bytes < kSerialBytes) return copy_some(0, count);

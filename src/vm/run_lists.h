@@ -68,8 +68,10 @@ public:
 
     // The answer of a query step; `at` is the position that it asks for.
     std::int64_t ask(const executable::ListStep& step, std::int64_t at) const;
-    // Copies the elements of the step's list to `data`, whose strides are those of the joined tensor.
-    void join(const executable::ListStep& step, void* data, std::span<const std::int64_t> strides) const;
+    // Copies the elements of the step's list to `data`, whose strides are those of the joined tensor. `copies`: where they
+    // lie instead; empty: where they are.
+    void join(const executable::ListStep& step, void* data, std::span<const std::int64_t> strides,
+              std::span<void* const> copies = {}) const;
 
 private:
     const ListElements& elements(executable::ListSlot list) const {

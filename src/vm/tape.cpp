@@ -40,6 +40,17 @@ Diagnostic located(Diagnostic diagnostic, const bytecode::Module& module, std::i
     return diagnostic;
 }
 
+Diagnostic raised(const Failure& failure, std::string found) {
+    Diagnostic diagnostic(failure.id);
+    if (!failure.op.empty()) diagnostic.op(failure.op);
+    if (!failure.constraint.empty()) diagnostic.constraint(failure.constraint);
+    if (!found.empty()) diagnostic.found(std::move(found));
+    std::string expected = failure.text;
+    if (!failure.expected.empty()) expected += (expected.empty() ? "" : ": ") + failure.expected;
+    if (!expected.empty()) diagnostic.expected(std::move(expected));
+    return diagnostic;
+}
+
 namespace {
 
 // Holds an arena for the length of a run; a run inside a run gets one of its own.
@@ -73,6 +84,7 @@ public:
           scratch_(scratch),
           context_(context),
           result_(result),
+          device_(context.device),
           memory_(scratch.owned, *context.cache) {}
 
     ~Tape() { scratch_.call.forget(); }
@@ -91,10 +103,10 @@ public:
             buffers_[slot.buffer] = scratch_.key.tensors[slot.tensor]->data();
         launch_buffers_ = scratch_.launch_buffers.ensure(entry_.max_buffers + 1);
         launch_params_ = scratch_.params.ensure(entry_.max_params + 1);
-        if (e_.packs > 0) packs_.emplace(scratch_.packs, e_.packs, *context_.cache);
+        if (e_.packs > 0 && device_ == nullptr) packs_.emplace(scratch_.packs, e_.packs, *context_.cache);
         scratch_.visited.assign(e_.blocks.size(), false);
         if (e_.list_slots > 0) lists_.emplace(scratch_.lists, e_.list_slots, memory_);
-        if (entry_.uses_arena) arena_.emplace(context_.arena, context_.cache->shared_pool());
+        if (entry_.uses_arena && device_ == nullptr) arena_.emplace(context_.arena, context_.cache->shared_pool());
 
         std::uint32_t index = 0;
         for (;;) {
@@ -136,15 +148,22 @@ private:
         return false;
     }
 
-    bool fail(const Failure& failure, std::string found) {
-        Diagnostic diagnostic(failure.id);
-        if (!failure.op.empty()) diagnostic.op(failure.op);
-        if (!failure.constraint.empty()) diagnostic.constraint(failure.constraint);
-        if (!found.empty()) diagnostic.found(std::move(found));
-        std::string expected = failure.text;
-        if (!failure.expected.empty()) expected += (expected.empty() ? "" : ": ") + failure.expected;
-        if (!expected.empty()) diagnostic.expected(std::move(expected));
-        return fail(std::move(diagnostic), failure.pc);
+    bool fail(const Failure& failure, std::string found) { return fail(raised(failure, std::move(found)), failure.pc); }
+
+    // What the device refused: memory or a kernel can be done without, as long as nothing has happened.
+    bool refuse(Diagnostic error, std::uint64_t bytes, const std::string& what) {
+        const DiagnosticId id = error.id();
+        const bool memory = id == DiagnosticId::kOutOfMemory || id == DiagnosticId::kHardMemoryLimit;
+        const bool kernel = id == DiagnosticId::kNoCodeGenerator || id == DiagnosticId::kNoKernelCompiler ||
+                            id == DiagnosticId::kKernelCompilerFailed;
+        if (effects_done_ || !(memory || kernel)) {
+            if (error.where().operand.empty()) error.operand(what);
+            return fail(std::move(error), e_.pc);
+        }
+        result_.end = TapeEnd::kRefused;
+        result_.refused_bytes = memory ? bytes : 0;
+        if (kernel) result_.refusal = "no_device_kernel " + error.code();
+        return false;
     }
 
     bool refuse(std::uint64_t bytes, const std::string& what) {
@@ -178,12 +197,28 @@ private:
         if (block.arena_bytes == kNoSlot) return true;
         const std::int64_t bytes = frame_[block.arena_bytes];
         if (bytes < 0) return overflow();
-        auto* base = static_cast<char*>(arena_->reserve(static_cast<std::size_t>(bytes)));
+        char* base = nullptr;
+        if (device_ != nullptr) {
+            if (!reserve_on_device(bytes, block)) return false;
+            base = static_cast<char*>(device_arena_.data());
+        } else {
+            base = static_cast<char*>(arena_->reserve(static_cast<std::size_t>(bytes)));
+        }
         if (base == nullptr && bytes > 0) return refuse(static_cast<std::uint64_t>(bytes), arena_text(block));
         for (const executable::Planned& planned : block.arena) {
             set_owner(planned.buffer, kNoOwner);
             buffers_[planned.buffer] = base + frame_[planned.offset];
         }
+        return true;
+    }
+
+    // Kernels of the block before may still use the old memory: it is reused behind them.
+    bool reserve_on_device(std::int64_t bytes, const Block& block) {
+        if (device_arena_.defined() && device_arena_.size(0) >= bytes) return true;
+        device_arena_ = Tensor();
+        auto memory = device_->bytes(bytes);
+        if (!memory) return refuse(std::move(memory).error(), static_cast<std::uint64_t>(bytes), arena_text(block));
+        device_arena_ = *std::move(memory);
         return true;
     }
 
@@ -259,12 +294,12 @@ private:
                     break;
                 case Step::Kind::kCallSizes: {
                     const executable::Call& call = e_.calls[step.index];
-                    if (!called(call, [&] { return scratch_.call.settle(call, frame_, buffers_); })) return false;
+                    if (!called(call, [&] { return settle(call); })) return false;
                     break;
                 }
                 case Step::Kind::kCall: {
                     const executable::Call& call = e_.calls[step.index];
-                    if (!called(call, [&] { return scratch_.call.run(call, frame_, buffers_); })) return false;
+                    if (!called(call, [&] { return run_call(call); })) return false;
                     break;
                 }
                 case Step::Kind::kAllocate:
@@ -284,9 +319,17 @@ private:
                                 std::to_string(frame_[check.a]) + " and " + std::to_string(frame_[check.b]));
                 }
                 case Step::Kind::kReadInt:
+                    if (device_ != nullptr) {
+                        if (!read_from_device(step)) return false;
+                        break;
+                    }
                     frame_[step.slot] = read_integer(step.dtype, buffers_[step.buffer], element(step));
                     break;
                 case Step::Kind::kReadFloat:
+                    if (device_ != nullptr) {
+                        if (!read_from_device(step)) return false;
+                        break;
+                    }
                     frame_[step.slot] =
                         std::bit_cast<std::int64_t>(read_real(step.dtype, buffers_[step.buffer], element(step)));
                     break;
@@ -304,6 +347,29 @@ private:
 
     std::int64_t element(const Step& step) const { return step.offset == kNoSlot ? 0 : frame_[step.offset]; }
 
+    // Waits for one element.
+    bool read_from_device(const Step& step) {
+        alignas(8) char item[8] = {};
+        const std::size_t bytes = dtype_size(step.dtype);
+        const auto* from =
+            static_cast<const char*>(buffers_[step.buffer]) + element(step) * static_cast<std::int64_t>(bytes);
+        if (auto done = device_->read(item, from, bytes); !done) return fail(std::move(done).error(), e_.pc);
+        frame_[step.slot] = step.kind == Step::Kind::kReadInt
+                                ? read_integer(step.dtype, item, 0)
+                                : std::bit_cast<std::int64_t>(read_real(step.dtype, item, 0));
+        return true;
+    }
+
+    bool launch_on_device(std::uint32_t index) {
+        const executable::Launch& launch = e_.launches[index];
+        const executable::KernelSlot& kernel = e_.kernels[launch.kernel];
+        auto done = device_->launch(*kernel.launcher, launch_buffers_, launch.buffers.size(), launch_params_,
+                                    entry_.fault_words[index]);
+        if (!done) return refuse(std::move(done).error(), 0, kernel.ir.name);
+        if (entry_.writes_source[index]) note_writes(launch);
+        return true;
+    }
+
     bool launch(std::uint32_t index) {
         const executable::Launch& launch = e_.launches[index];
         if (launched_++ == 0 ? context_.stop->stopped() : context_.stop->poll()) return stopped();
@@ -311,6 +377,7 @@ private:
         for (std::size_t i = 0; i < buffer_count; ++i) launch_buffers_[i] = buffers_[launch.buffers[i]];
         const std::size_t param_count = launch.params.size();
         for (std::size_t i = 0; i < param_count; ++i) launch_params_[i] = frame_[launch.params[i]];
+        if (device_ != nullptr) return launch_on_device(index);
         const runtime::KernelHandle& kernel = *e_.kernels[launch.kernel].handle;
         void* workspace = nullptr;
         const std::size_t bytes = kernel.workspace_bytes(launch_params_);
@@ -334,11 +401,24 @@ private:
         return fault == runtime::kNoFault || launch.fault == 0 || stumble(launch);
     }
 
+    Expected<void> settle(const executable::Call& call) {
+        if (device_ == nullptr) return scratch_.call.settle(call, frame_, buffers_);
+        FLEXOR_ASSIGN(void* const* copies, device_->begin_call(call, frame_, buffers_, true));
+        return scratch_.call.settle(call, frame_, copies);
+    }
+
+    Expected<void> run_call(const executable::Call& call) {
+        if (device_ == nullptr) return scratch_.call.run(call, frame_, buffers_);
+        FLEXOR_ASSIGN(void* const* copies, device_->begin_call(call, frame_, buffers_, call.sizes.empty()));
+        FLEXOR_TRY(scratch_.call.run(call, frame_, copies));
+        return device_->end_call(call, frame_, buffers_);
+    }
+
     // Runs a part of a call.
     template <class F>
     bool called(const executable::Call& call, F&& f) {
         if (launched_++ == 0 ? context_.stop->stopped() : context_.stop->poll()) return stopped();
-        const bool recorded = !call.fallback.empty() && context_.telemetry != nullptr;
+        const bool recorded = (device_ != nullptr || !call.fallback.empty()) && context_.telemetry != nullptr;
         const std::uint64_t start = recorded ? runtime::now_ns() : 0;
         Expected<void> done = [&] {
             const runtime::StopScope scope(context_.stop, runtime::StopScope::Role::kOwner);
@@ -353,8 +433,9 @@ private:
         if (recorded) {
             const bytecode::Function& function =
                 context_.module->functions[static_cast<std::size_t>(context_.function)];
-            context_.telemetry->record_fallback(*context_.shard, call.op->name.value, call.fallback, function.name,
-                                                call.line, runtime::now_ns() - start);
+            context_.telemetry->record_fallback(*context_.shard, call.op->name.value,
+                                                call.fallback.empty() ? "no_device_kernel" : call.fallback,
+                                                function.name, call.line, runtime::now_ns() - start);
         }
         return true;
     }
@@ -390,6 +471,7 @@ private:
     // What grows at every pass of a loop gets room for more, so that it is copied every now and then. Only memory that
     // nobody else holds: the slot that is about to be set may hold it from the pass before.
     bool grow(const Step& step) {
+        if (device_ != nullptr) return false;
         const std::int32_t owner = owners_[step.from];
         if (owner < 0 || frame_[step.slot] != 1) return false;
         const Owned& owned = memory_.at(owner);
@@ -414,6 +496,14 @@ private:
     bool allocate(const Step& step, const TensorRef* result) {
         const std::int64_t bytes = frame_[step.bytes];
         if (bytes < 0) return overflow();
+        if (device_ != nullptr) {
+            auto memory = allocate_on_device(bytes, step.output ? result : nullptr);
+            if (!memory)
+                return refuse(std::move(memory).error(), static_cast<std::uint64_t>(bytes), buffer_text(step.buffer));
+            buffers_[step.buffer] = memory->data();
+            set_owner(step.buffer, memory_.add(*std::move(memory)));
+            return true;
+        }
         if (!step.output) {
             const runtime::Block block = context_.cache->allocate(static_cast<std::size_t>(bytes));
             if (block.data == nullptr) return refuse(static_cast<std::uint64_t>(bytes), buffer_text(step.buffer));
@@ -456,6 +546,21 @@ private:
         }
         used_outputs_ |= bit;
         return output;
+    }
+
+    Expected<Tensor> allocate_on_device(std::int64_t bytes, const TensorRef* result) {
+        if (result != nullptr) {
+            std::int64_t sizes[kMaxRank], strides[kMaxRank];
+            const std::size_t rank = result->sizes.size();
+            std::int64_t total = static_cast<std::int64_t>(dtype_size(result->dtype));
+            for (std::size_t i = 0; i < rank; ++i) {
+                sizes[i] = frame_[result->sizes[i]];
+                strides[i] = frame_[result->strides[i]];
+                total *= sizes[i];
+            }
+            if (total == bytes) return device_->empty(result->dtype, {sizes, rank}, {strides, rank});
+        }
+        return device_->bytes(bytes);
     }
 
     // Caller-owned memory, with the geometry of the result where it is dense.
@@ -555,6 +660,7 @@ private:
         if (owner <= source_owner(0)) {
             const BufferSource& source = e_.sources[source_slot(owner)];
             base = source.kind == BufferSource::Kind::kArgument ? scratch_.key.tensors[source.index]
+                   : device_ != nullptr                         ? &e_.device_weights[source.index]
                                                                 : &context_.module->weights[source.index].tensor;
         } else {
             FLEXOR_CHECK(owner >= 0);
@@ -597,6 +703,7 @@ private:
                 frame_[step.slot] = lists_->ask(step, step.at == kNoSlot ? 0 : frame_[step.at]);
                 return true;
             case Kind::kJoin: {
+                if (device_ != nullptr) return join_on_host(step);
                 const Geometry g = geometry(step.joined);
                 const runtime::StopScope scope(context_.stop, runtime::StopScope::Role::kOwner);
                 lists_->join(step, g.data, g.strides());
@@ -604,6 +711,41 @@ private:
             }
         }
         return true;
+    }
+
+    // Lists of the run are joined on the host, on copies.
+    bool join_on_host(const executable::ListStep& step) {
+        const std::uint64_t start = runtime::now_ns();
+        if (auto done = join_copies(step); !done) return fail(std::move(done).error(), e_.pc);
+        if (context_.telemetry != nullptr) {
+            const bytecode::Function& function =
+                context_.module->functions[static_cast<std::size_t>(context_.function)];
+            context_.telemetry->record_fallback(*context_.shard, "concat", "no_device_kernel", function.name, 0,
+                                                runtime::now_ns() - start);
+        }
+        return true;
+    }
+
+    Expected<void> join_copies(const executable::ListStep& step) {
+        const DType dtype = step.joined.dtype;
+        std::vector<Tensor> copies;
+        std::vector<void*> addresses;
+        for (std::int64_t i = 0; i < lists_->length(step.list); ++i) {
+            const Tensor item = Tensor::from_blob(lists_->item(step.list, i).data, dtype, lists_->sizes(step.list, i),
+                                                  lists_->strides(step.list, i), nullptr, nullptr, device_->place());
+            FLEXOR_ASSIGN(Tensor copy, device_->to_host(item));
+            addresses.push_back(copy.data());
+            copies.push_back(std::move(copy));
+        }
+        const Geometry g = geometry(step.joined);
+        const Tensor target =
+            Tensor::from_blob(g.data, dtype, g.sizes(), g.strides(), nullptr, nullptr, device_->place());
+        const Tensor memory = Tensor::empty(dtype, {target.numel()});
+        if (!memory.defined()) return Diagnostic(DiagnosticId::kOutOfMemory).operand("a copy of a joined list");
+        const Tensor joined = memory.view(memory.data(), dtype, g.sizes(), g.strides());
+        const runtime::StopScope scope(context_.stop, runtime::StopScope::Role::kOwner);
+        lists_->join(step, joined.data(), joined.strides(), addresses);
+        return device_->put_back(joined, target);
     }
 
     const Value& live_value(std::uint32_t index) const {
@@ -648,6 +790,8 @@ private:
     Scratch& scratch_;
     TapeContext& context_;
     TapeResult& result_;
+    DeviceRun* const device_;
+    Tensor device_arena_;
     std::int64_t* frame_ = nullptr;
     void** buffers_ = nullptr;
     std::int32_t* owners_ = nullptr;

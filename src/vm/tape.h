@@ -12,6 +12,7 @@
 #include "runtime/pool.h"
 #include "runtime/stop_check.h"
 #include "runtime/telemetry.h"
+#include "vm/device_run.h"
 #include "vm/entry.h"
 #include "vm/live.h"
 #include "vm/loop_packs.h"
@@ -50,13 +51,14 @@ struct TapeContext {
     runtime::StopCheck* stop = nullptr;
     runtime::Pool* output_pool = nullptr;  // results are memory of this pool instead of the caller's
     std::span<const Tensor> outputs = {};  // where results may be written, by their places in the return
+    DeviceRun* device = nullptr;           // null: the run is on the host
 };
 
 enum class TapeEnd : std::uint8_t {
     kReturned,  // values
     kExited,    // locals, stack, pc
     kFailed,    // error
-    kRefused,   // the pool gave no memory and nothing has happened yet; refused_bytes
+    kRefused,   // there was no memory, or no kernel, and nothing has happened yet; refused_bytes, refusal
 };
 struct TapeResult {
     TapeEnd end = TapeEnd::kReturned;
@@ -65,11 +67,15 @@ struct TapeResult {
     const std::string* reason = nullptr;  // of the exit
     std::unique_ptr<Diagnostic> error;
     std::uint64_t refused_bytes = 0;
+    std::string refusal;  // kRefused: why, if not for memory
 };
 
 // `live` and scratch.key describe the same call. Results of a return are appended to `values`.
 void run_tape(const Entry& entry, const LiveValues& live, Scratch& scratch, TapeContext& context,
               std::vector<Value>& values, TapeResult& result);
+
+// What a failed check or a stumble raises.
+Diagnostic raised(const executable::Failure& failure, std::string found);
 
 // Adds source position and function to a diagnostic that lacks them.
 Diagnostic located(Diagnostic diagnostic, const bytecode::Module& module, std::int32_t function, std::int32_t pc);

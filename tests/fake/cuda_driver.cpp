@@ -1,7 +1,14 @@
 #include "cuda_driver.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <mutex>
+
+#include "driver/host_function.h"
 
 namespace {
 
@@ -14,9 +21,79 @@ int result_of(const char* call) {
     return state.code;
 }
 
+constexpr std::size_t kReserved = std::size_t{8} << 30;
+constexpr std::size_t kGap = 256;
+constexpr unsigned char kUnset = 0xA5;
+
+// Addresses that nobody may read, and the memory behind them.
+class DeviceMemory {
+public:
+    static DeviceMemory& instance() {
+        static auto* memory = new DeviceMemory();
+        return *memory;
+    }
+
+    // 0: there is no more.
+    std::uint64_t allocate(std::size_t bytes, std::size_t limit) {
+        const std::lock_guard lock(mutex_);
+        if (limit != 0 && used_ + bytes > limit) return 0;
+        const std::size_t size = (bytes + 2 * kGap - 1) / kGap * kGap;
+        std::size_t offset = 0;
+        const auto free = free_.find(size);
+        if (free != free_.end()) {
+            offset = free->second;
+            free_.erase(free);
+        } else {
+            if (next_ + size > kReserved) return 0;
+            offset = next_;
+            next_ += size;
+        }
+        std::memset(host_ + offset, kUnset, size);
+        sizes_[offset] = {size, bytes};
+        used_ += bytes;
+        return base() + offset;
+    }
+    void release(std::uint64_t address) {
+        const std::lock_guard lock(mutex_);
+        const auto block = sizes_.find(address - base());
+        if (block == sizes_.end()) std::abort();
+        std::memset(host_ + block->first, kUnset, block->second.first);
+        free_.emplace(block->second.first, block->first);
+        used_ -= block->second.second;
+        sizes_.erase(block);
+    }
+    std::uint64_t to_host(std::uint64_t address) const {
+        return address >= base() && address < base() + kReserved
+                   ? address - base() + reinterpret_cast<std::uint64_t>(host_)
+                   : address;
+    }
+
+private:
+    DeviceMemory() {
+        const int file = memfd_create("fake_cuda", 0);
+        if (file < 0 || ftruncate(file, kReserved) != 0) std::abort();
+        host_ =
+            static_cast<char*>(mmap(nullptr, kReserved, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0));
+        device_ = mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (host_ == MAP_FAILED || device_ == MAP_FAILED) std::abort();
+        close(file);
+    }
+    std::uint64_t base() const { return reinterpret_cast<std::uint64_t>(device_); }
+
+    std::mutex mutex_;
+    char* host_ = nullptr;
+    void* device_ = nullptr;
+    std::size_t next_ = 0, used_ = 0;
+    std::map<std::size_t, std::pair<std::size_t, std::size_t>> sizes_;  // by offset: of the block, as asked for
+    std::multimap<std::size_t, std::size_t> free_;
+};
+
+void* at(std::uint64_t address) { return reinterpret_cast<void*>(DeviceMemory::instance().to_host(address)); }
+
 }  // namespace
 
 flexor::tests::FakeCuda* fake_cuda_state() { return &state; }
+void* fake_cuda_memory(std::uint64_t address) { return at(address); }
 
 #define CALL(name, ...) extern "C" int name(__VA_ARGS__)
 
@@ -96,7 +173,11 @@ CALL(cuStreamDestroy_v2, void*) {
     --state.streams;
     return 0;
 }
-CALL(cuStreamSynchronize, void*) { return result_of("cuStreamSynchronize"); }
+CALL(cuStreamSynchronize, void*) {
+    ++state.waits;
+    return result_of("cuStreamSynchronize");
+}
+CALL(cuCtxSynchronize) { return 0; }
 CALL(cuStreamWaitEvent, void*, void*, unsigned) { return 0; }
 CALL(cuEventCreate, void** event, unsigned) {
     ++state.events;
@@ -110,27 +191,58 @@ CALL(cuEventDestroy_v2, void*) {
 }
 CALL(cuMemAllocAsync, std::uint64_t* pointer, std::size_t bytes, void*) {
     if (const int error = result_of("cuMemAllocAsync")) return error;
+    *pointer = DeviceMemory::instance().allocate(bytes, state.largest_sum);
+    if (*pointer == 0) return 2;
     ++state.blocks;
-    *pointer = reinterpret_cast<std::uint64_t>(std::malloc(bytes));
     return 0;
 }
 CALL(cuMemFreeAsync, std::uint64_t pointer, void*) {
     --state.blocks;
-    std::free(reinterpret_cast<void*>(pointer));
+    DeviceMemory::instance().release(pointer);
     return 0;
 }
 CALL(cuMemcpyHtoDAsync_v2, std::uint64_t to, const void* from, std::size_t bytes, void*) {
-    std::memcpy(reinterpret_cast<void*>(to), from, bytes);
-    return 0;
+    std::memcpy(at(to), from, bytes);
+    return result_of("cuMemcpyHtoDAsync");
 }
 CALL(cuMemcpyDtoHAsync_v2, void* to, std::uint64_t from, std::size_t bytes, void*) {
-    std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+    std::memcpy(to, at(from), bytes);
+    return result_of("cuMemcpyDtoHAsync");
+}
+CALL(cuMemcpyDtoDAsync_v2, std::uint64_t to, std::uint64_t from, std::size_t bytes, void*) {
+    std::memmove(at(to), at(from), bytes);
     return 0;
 }
-CALL(cuLaunchKernel, void*, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned, unsigned, unsigned shared,
-     void* stream, void** parameters, void**) {
+CALL(cuMemHostAlloc, void** memory, std::size_t bytes, unsigned) {
+    *memory = std::malloc(bytes);
+    return result_of("cuMemHostAlloc");
+}
+CALL(cuMemFreeHost, void* memory) {
+    std::free(memory);
+    return 0;
+}
+CALL(cuDeviceTotalMem_v2, std::size_t* bytes, int) {
+    *bytes = kReserved;
+    return 0;
+}
+CALL(cuDeviceGetDefaultMemPool, void** pool, int) {
+    *pool = &state;
+    return 0;
+}
+CALL(cuMemPoolTrimTo, void*, std::size_t) { return 0; }
+CALL(cuLaunchKernel, void* function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned, unsigned,
+     unsigned shared, void* stream, void** parameters, void**) {
     if (const int error = result_of("cuLaunchKernel")) return error;
     if (x == 0) return 1;  // as the driver does
+    if (function != &state) {
+        const auto& host = *static_cast<const flexor::driver::HostFunction*>(function);
+        std::vector<std::uint64_t> words;
+        for (std::size_t i = 0; i < host.arguments; ++i)
+            words.push_back(DeviceMemory::instance().to_host(*static_cast<const std::uint64_t*>(parameters[i])));
+        ++state.ran;
+        host.run(host.context, words.data());
+        return 0;
+    }
     flexor::tests::FakeLaunch launch{{x, y, z}, threads, shared, stream, {}};
     for (std::size_t i = 0; i < state.parameter_bytes.size(); ++i) {
         std::uint64_t value = 0;

@@ -1,6 +1,8 @@
 #pragma once
-// A CUDA driver for machines without a GPU: memory is the host's, kernels are recorded and not run. Tests load it in the
-// place of libcuda and look at it through fake_cuda_state.
+// A CUDA driver for machines without a GPU. Tests load it in the place of libcuda and look at it through fake_cuda_state.
+//
+// Device memory has addresses of its own, which the host cannot read: what forgets to copy ends there. A function that is a
+// driver::HostFunction runs at its launch; every other launch is recorded alone.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,14 +22,19 @@ struct FakeCuda {
     std::string failing;  // the call that fails next
     int code = 0;         // with this error
     std::vector<std::size_t> parameter_bytes;
-    std::vector<FakeLaunch> launches;
-    int contexts = 0;  // retained and not released
-    int pushed = 0;    // contexts current in some thread
+    std::vector<FakeLaunch> launches;  // those that did not run
+    int contexts = 0;                  // retained and not released
+    int pushed = 0;                    // contexts current in some thread
     int modules = 0, streams = 0, events = 0;
-    std::size_t blocks = 0;
-    int dynamic_shared = 0;  // what the function was allowed
+    std::size_t blocks = 0;       // allocated and not released
+    std::size_t largest_sum = 0;  // of bytes that blocks may have together; 0: no limit
+    int ran = 0;                  // launches that ran
+    int waits = 0;                // for a stream
+    int dynamic_shared = 0;       // what the function was allowed
 };
 
 }  // namespace flexor::tests
 
 extern "C" flexor::tests::FakeCuda* fake_cuda_state();
+// Where the host finds device memory.
+extern "C" void* fake_cuda_memory(std::uint64_t address);

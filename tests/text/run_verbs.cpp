@@ -10,6 +10,7 @@
 
 #include "bytecode/public_module.h"
 #include "driver/example.h"
+#include "fake/device_values.h"
 #include "flexor/session.h"
 #include "flexor/stress.h"
 #include "support/text.h"
@@ -148,6 +149,7 @@ struct Engine {
     std::string name;
     SessionOptions options = {};
     StressOptions stress = {};
+    bool on_device = false;
 };
 
 std::vector<Engine> engines() {
@@ -158,6 +160,19 @@ std::vector<Engine> engines() {
         {"evaluator, every guard fails", {}, {.evaluate_kernels = true, .fail_guards = true}},
         {"evaluator, every region ends at once", {}, {.evaluate_kernels = true, .end_at_once = true}},
     };
+    for (const bool fuse : {true, false}) {
+        Engine device{fuse ? "device" : "device, unfused"};
+        device.stress.fuse = fuse;
+        device.on_device = true;
+        out.push_back(device);
+    }
+    out.push_back({"device, every region ends at once", {}, {.end_at_once = true}, true});
+    out.push_back({"device, interpreter", {.compile = false}, {}, true});
+    for (Engine& engine : out) {
+        if (!engine.on_device) continue;
+        engine.stress.evaluate_kernels = true;
+        engine.stress.device_driver = FLEXOR_FAKE_CUDA;
+    }
     if (Session::has_code_generator()) {
         out.insert(out.end(), {
                                   {"generated code"},
@@ -171,6 +186,23 @@ std::vector<Engine> engines() {
     }
     for (Engine& engine : out) engine.stress.poison = true;
     return out;
+}
+
+// With the arguments as copies on the device, which come back as they are afterwards.
+Expected<std::vector<Value>> run_on_device(Session& session, const Module& module, std::vector<Value>& arguments) {
+    static const DeviceValues values(FLEXOR_FAKE_CUDA);
+    std::vector<Value> given;
+    for (const Value& argument : arguments) given.push_back(values.to_device(argument));
+    CallOptions call;
+    call.device = kFakeDevice;
+    FLEXOR_ASSIGN(std::vector<Value> results, session.run(module, given, call));
+    FLEXOR_TRY(session.synchronize(kFakeDevice));
+    for (Value& result : results) {
+        EXPECT_TRUE(DeviceValues::all_on_device(result)) << result.describe();
+        result = values.to_host(result);
+    }
+    for (std::size_t i = 0; i < arguments.size(); ++i) arguments[i] = values.to_host(given[i]);
+    return results;
 }
 
 }  // namespace
@@ -195,9 +227,10 @@ Status run_verb(const TextCase& text) {
         // Twice: the second time every size is known.
         for (std::size_t i = 0; i < 2 * lines.size(); ++i) {
             const std::size_t line = i % lines.size();
-            FLEXOR_ASSIGN(const std::vector<Value> arguments,
+            FLEXOR_ASSIGN(std::vector<Value> arguments,
                           driver::make_arguments(parts, main, sizes_of(parts, lines[line])));
-            Expected<std::vector<Value>> results = session.run(module, arguments);
+            Expected<std::vector<Value>> results =
+                engine.on_device ? run_on_device(session, module, arguments) : session.run(module, arguments);
             const std::string what = engine.name + ", sizes " + lines[line];
             if (results) results->insert(results->end(), arguments.begin(), arguments.end());
             if (first && i < lines.size()) {

@@ -13,6 +13,9 @@ namespace flexor::python {
 
 namespace {
 
+// Whether a tensor on a CUDA device was ever met: calls look for one only then.
+bool cuda_met = false;
+
 struct Names {
     PyObject* dlpack = nullptr;
     PyObject* dlpack_version = nullptr;  // {"max_version": (1, 0)}
@@ -106,9 +109,9 @@ void release_object(void* context, void*) {
 }
 
 Tensor tensor_of_object(PyObject* object, void* data, DType dtype, std::span<const std::int64_t> sizes,
-                        std::span<const std::int64_t> strides) {
+                        std::span<const std::int64_t> strides, Device device = {}) {
     Py_INCREF(object);
-    return Tensor::from_blob(data, dtype, sizes, strides, release_object, object);
+    return Tensor::from_blob(data, dtype, sizes, strides, release_object, object, device);
 }
 
 bool check_rank(int rank) {
@@ -117,10 +120,18 @@ bool check_rank(int rank) {
     return false;
 }
 
-bool from_dltensor(PyObject* owner, const DLTensor& t, Value& out) {
-    if (t.device.device_type != kDLCPU) {
-        raise_named("DTypeError", "E0403 the argument lies on DLPack device type %d; this build runs on the CPU",
-                    static_cast<int>(t.device.device_type));
+// `on_device`: memory of a CUDA device is taken; its owner's work and ours go to one stream.
+bool from_dltensor(PyObject* owner, const DLTensor& t, Value& out, bool on_device = false) {
+    Device device;
+    if (on_device && t.device.device_type == kDLCUDA && t.device.device_id < 128) {
+        device = {DeviceKind::kCuda, static_cast<std::int8_t>(t.device.device_id)};
+        cuda_met = true;
+    } else if (t.device.device_type != kDLCPU) {
+        raise_named(
+            "DTypeError",
+            "E0403 the argument lies on DLPack device type %d; programs run on the CPU, and on CUDA devices with"
+            " torch's tensors",
+            static_cast<int>(t.device.device_type));
         return false;
     }
     DType dtype;
@@ -141,7 +152,8 @@ bool from_dltensor(PyObject* owner, const DLTensor& t, Value& out) {
         return false;
     }
     out = tensor_of_object(owner, static_cast<char*>(t.data) + t.byte_offset, dtype,
-                           {t.shape, static_cast<std::size_t>(t.ndim)}, {strides, static_cast<std::size_t>(t.ndim)});
+                           {t.shape, static_cast<std::size_t>(t.ndim)}, {strides, static_cast<std::size_t>(t.ndim)},
+                           device);
     return true;
 }
 
@@ -165,7 +177,7 @@ bool from_torch(PyObject* object, Value& out) {
         raise_after("NotSupported", "E0704 the tensor's memory cannot be read directly");
         return false;
     }
-    return from_dltensor(object, t, out);
+    return from_dltensor(object, t, out, true);
 }
 
 bool from_array(PyObject* object, Value& out) {
@@ -351,7 +363,8 @@ Tensor copy_of_span(const Tensor& tensor) {
 }
 
 PyObject* torch_from_tensor(const Tensor& given) {
-    const Tensor tensor = given.is_read_only() ? copy_of_span(given) : given;
+    const bool on_device = given.device().kind == DeviceKind::kCuda;
+    const Tensor tensor = given.is_read_only() && !on_device ? copy_of_span(given) : given;
     if (!tensor.defined()) {
         raise_named("ResourceLimit", "E0602 no memory for a copy of a read-only result");
         return nullptr;
@@ -364,7 +377,7 @@ PyObject* torch_from_tensor(const Tensor& given) {
     m.deleter = delete_exported;
     m.flags = 0;
     m.dl_tensor.data = tensor.data();
-    m.dl_tensor.device = {kDLCPU, 0};
+    m.dl_tensor.device = {on_device ? kDLCUDA : kDLCPU, given.device().index};
     m.dl_tensor.ndim = tensor.rank();
     m.dl_tensor.dtype = dlpack_from_dtype(tensor.dtype());
     m.dl_tensor.shape = const_cast<std::int64_t*>(exported->tensor.sizes().data());
@@ -379,7 +392,10 @@ PyObject* torch_from_tensor(const Tensor& given) {
         raise_after("NotSupported", "E0704 torch makes no tensor of the result");
         return nullptr;
     }
-    return static_cast<PyObject*>(object);
+    if (!on_device || !given.is_read_only()) return static_cast<PyObject*>(object);
+    PyObject* copy = PyObject_CallMethod(static_cast<PyObject*>(object), "clone", nullptr);
+    Py_DECREF(static_cast<PyObject*>(object));
+    return copy;
 }
 
 // Owner of the memory behind a NumPy result.
@@ -388,6 +404,7 @@ constexpr const char* kOwnerName = "flexor.tensor";
 void delete_owner(PyObject* capsule) { delete static_cast<Tensor*>(PyCapsule_GetPointer(capsule, kOwnerName)); }
 
 PyObject* numpy_from_tensor(const Tensor& tensor) {
+    if (tensor.device().kind != DeviceKind::kCpu) return torch_from_tensor(tensor);
     int type = NPY_FLOAT32;
     switch (tensor.dtype()) {
         case DType::kBool: type = NPY_BOOL; break;
@@ -671,6 +688,34 @@ void note_writes(const Value& argument) {
         if (done == nullptr) PyErr_Clear();  // inference tensors have no counter
         Py_XDECREF(done);
     });
+}
+
+namespace {
+
+// Sets the device of the first tensor that lies on one.
+bool find_device(std::span<const Value> values, Device& device) {
+    for (const Value& value : values) {
+        if (value.is_tensor() && value.tensor().device().kind != DeviceKind::kCpu)
+            return device = value.tensor().device(), true;
+        if (value.is_list() && find_device(value.elements(), device)) return true;
+        if (!value.is_dict()) continue;
+        for (const auto& [key, item] : value.items()) {
+            if (find_device({&item, 1}, device)) return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace
+
+bool place_of(std::span<const Value> arguments, Device& device, void*& stream) {
+    if (!cuda_met || !find_device(arguments, device)) return true;
+    if (torch.api != nullptr && torch.api->current_work_stream != nullptr &&
+        torch.api->current_work_stream(kDLCUDA, device.index, &stream) == 0)
+        return true;
+    if (PyErr_Occurred()) raise_after("NotSupported", "E0704 torch names no current stream");
+    if (!PyErr_Occurred()) raise_named("NotSupported", "E0704 this torch names no current stream of a CUDA device");
+    return false;
 }
 
 bool protect(const Value& argument) {

@@ -3,12 +3,14 @@
 //
 // Laws
 //  P1  Raw memory is read only of exact numpy.ndarray and exact torch.Tensor/Parameter that are plain strided CPU
-//      memory. Everything else takes __dlpack__ or is refused by name.
+//      memory, or torch's on a CUDA device. Everything else takes __dlpack__ or is refused by name.
 //  P2  A Tensor made from an object keeps the object alive; memory handed out is kept alive by the object that wraps it.
 //  P3  An argument that comes back is the same Python object.
 //  P4  Read-only memory (a weight, an array that says so) stays so: NumPy gets a read-only array, torch, which knows no
 //      such thing, a copy.
 #include <Python.h>
+
+#include <span>
 
 #include "flexor/value.h"
 
@@ -39,6 +41,9 @@ void raise_diagnostic(const Diagnostic& diagnostic);
 
 // Adds one to the version counter of every torch tensor in an argument that a run wrote to; arrays of NumPy have none.
 void note_writes(const Value& argument);
+// Where a call with these arguments is to run: the first CUDA device that a tensor lies on, else the processor; and the
+// stream of torch's that work goes to there. False with a Python error set.
+bool place_of(std::span<const Value> arguments, Device& device, void*& stream);
 // Marks what a program must not write beside read-only arrays: the memory of inference tensors outside inference mode.
 // False with a Python error set.
 bool protect(const Value& argument);

@@ -33,6 +33,10 @@ bool is_number_class(PyObject* cls) {
 
 bool has_class(PyObject* object, PyObject* cls) { return reinterpret_cast<PyObject*>(Py_TYPE(object)) == cls; }
 
+Device device_numbered(int number) {
+    return number < 0 ? Device{} : Device{DeviceKind::kCuda, static_cast<std::int8_t>(number)};
+}
+
 bool is_true(int answer) {
     if (answer < 0) PyErr_Clear();
     return answer == 1;
@@ -108,7 +112,9 @@ std::unique_ptr<ArgumentPlan> ArgumentPlan::parse(PyObject* steps, References& r
         const char* name;
         PyObject* first;
         PyObject *second = nullptr, *third = nullptr;
-        if (!PyArg_ParseTuple(PyList_GET_ITEM(steps, i), "sO|OO", &name, &first, &second, &third)) return nullptr;
+        int device = -1;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(steps, i), "sO|OOi", &name, &first, &second, &third, &device))
+            return nullptr;
         const std::string_view kind = name;
         Step step{};
         if (kind == "from" && second != nullptr) {
@@ -119,7 +125,7 @@ std::unique_ptr<ArgumentPlan> ArgumentPlan::parse(PyObject* steps, References& r
             const char* dtype_text = PyUnicode_AsUTF8(second);
             const std::optional<DType> dtype = dtype_text != nullptr ? dtype_named(dtype_text) : std::nullopt;
             if (!dtype) return nullptr;
-            step = {Kind::kTensor, references.keep(first), PyLong_AsSsize_t(third), *dtype};
+            step = {Kind::kTensor, references.keep(first), PyLong_AsSsize_t(third), *dtype, device_numbered(device)};
         } else if (kind == "again") {
             step = {Kind::kAgain, nullptr, PyLong_AsSsize_t(first)};
         } else if (kind == "value" || kind == "equal" || kind == "same") {
@@ -163,7 +169,7 @@ bool ArgumentPlan::match_one(PyObject* object, const Step*& next, Inputs& inputs
             if (std::find(before.begin(), before.end(), object) != before.end()) return false;
             if (!inputs.add(object) || !inputs.values().back().is_tensor()) return false;
             const Tensor& tensor = inputs.values().back().tensor();
-            return tensor.dtype() == step.dtype && tensor.rank() == step.number;
+            return tensor.dtype() == step.dtype && tensor.rank() == step.number && tensor.device() == step.device;
         }
         case Kind::kAgain: return object == inputs.objects()[static_cast<std::size_t>(step.number)];
         case Kind::kValue: return is_true(is_same(object, step.object));
@@ -239,9 +245,12 @@ std::unique_ptr<LivePlan> LivePlan::parse(PyObject* places, References& referenc
         const char* kind;
         PyObject *holder, *key, *cls, *sizes;
         const char* dtype;
-        if (!PyArg_ParseTuple(PyList_GET_ITEM(places, i), "sOOOzO", &kind, &holder, &key, &cls, &dtype, &sizes))
+        int device;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(places, i), "sOOOzOi", &kind, &holder, &key, &cls, &dtype, &sizes,
+                              &device))
             return nullptr;
         Input input{};
+        input.device = device_numbered(device);
         if (!Place::parse(kind, holder, key, references, input.place)) return nullptr;
         input.cls = references.keep(cls);
         const bool is_leaf = input.place.kind == Place::Kind::kArgument;
@@ -274,7 +283,8 @@ bool LivePlan::fetch(Inputs& inputs) const {
         if (!(is_leaf ? inputs.add(object) : inputs.add_owned(object)) || !is_of_class) return false;
         if (!input.dtype) continue;
         const Value& value = inputs.values().back();
-        if (!value.is_tensor() || value.tensor().dtype() != *input.dtype) return false;
+        if (!value.is_tensor() || value.tensor().dtype() != *input.dtype || value.tensor().device() != input.device)
+            return false;
         const auto sizes = value.tensor().sizes();
         if (is_leaf ? sizes.size() != input.rank
                     : !std::equal(sizes.begin(), sizes.end(), input.sizes.begin(), input.sizes.end()))

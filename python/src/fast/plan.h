@@ -5,7 +5,7 @@
 //   ("from", i, None)        the object is the call's i-th value: positional ones, then those by keyword
 //   ("from", -1, object)     the object is a default
 //   ("number", class)        an int of 64 bits, a float or a bool: an input
-//   ("tensor", class, dtype, rank)   an input, no other argument's object
+//   ("tensor", class, dtype, rank, device)   an input, no other argument's object; device -1: the CPU, else CUDA's number
 //   ("again", n)             the object of the n-th input
 //   ("value", object)        equal and of the same class, as is_same has it
 //   ("equal", object)        of the same class and ==
@@ -13,8 +13,8 @@
 //   ("tuple", class, n), ("list", class, n)   followed by the steps of n elements
 //   ("dict", keys)           followed by the steps of its values
 //   ("object", class)        one that Python opens (Inputs::open)
-// of what is read on the way ("live"): (kind, holder, key, class, dtype, sizes), dtype and sizes None for numbers, of what is
-// found in objects of the arguments ("argument", None, number, class, dtype, rank); and of
+// of what is read on the way ("live"): (kind, holder, key, class, dtype, sizes, device), dtype and sizes None for numbers,
+// of what is found in objects of the arguments ("argument", None, number, class, dtype, rank, device); and of
 // weights that were packed: (kind, holder, key, tensor, address, version), version None where it counts none.
 #include <Python.h>
 
@@ -95,6 +95,7 @@ private:
         PyObject* object = nullptr;  // class, expected object, default or keys
         Py_ssize_t number = 0;       // place, length, input or rank
         DType dtype = DType::kF32;
+        Device device = {};
     };
     bool match_one(PyObject* object, const Step*& step, Inputs& inputs) const;
     std::vector<Step> steps_;
@@ -126,6 +127,7 @@ private:
         std::vector<std::int64_t> sizes;
         Py_ssize_t leaf = 0;   // of a kArgument,
         std::size_t rank = 0;  // whose sizes may be any
+        Device device = {};
     };
     std::vector<Input> inputs_;
 };

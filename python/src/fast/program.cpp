@@ -55,6 +55,9 @@ namespace {
 template <class Run>
 bool run_with(Program& program, std::span<const Value> arguments, std::span<const Value> outputs, Framework framework,
               Run&& run) {
+    Device device;
+    void* stream = nullptr;
+    if (!place_of(arguments, device, stream)) return false;
     const Framework outer = current_framework;
     if (framework != Framework::kNone) current_framework = framework;
     const Prediction::Foreseen foreseen = program.prediction.foresee(arguments);
@@ -65,6 +68,8 @@ bool run_with(Program& program, std::span<const Value> arguments, std::span<cons
         CallOptions options;
         options.should_stop = InterpreterLock::signalled;
         options.stop_context = &lock;
+        options.device = device;
+        options.stream = stream;
         return run(options);
     }();
     current_framework = outer;

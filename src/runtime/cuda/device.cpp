@@ -14,6 +14,7 @@ constexpr int kMultiprocessorCount = 16, kCapabilityMajor = 75, kCapabilityMinor
 constexpr int kMaxDynamicSharedBytes = 8;                                               // CUfunction_attribute
 constexpr unsigned kNonBlocking = 1;                                                    // CUstream_flags
 constexpr unsigned kDisableTiming = 2;                                                  // CUevent_flags
+constexpr unsigned kPortableMapped = 1 | 2;                                             // CU_MEMHOSTALLOC_*
 
 constexpr std::int64_t kPlainSharedBytes = 48 * 1024;  // what a block may have without being asked for
 constexpr unsigned kWarp = 32;
@@ -45,6 +46,9 @@ Expected<void> Device::start() {
                                         std::pair{&multiprocessors_, kMultiprocessorCount}})
         FLEXOR_TRY(driver_->check(driver_->device_attribute(value, number, handle_), "cuDeviceGetAttribute"));
     capability_ = 10 * major + minor;
+    std::size_t bytes = 0;
+    FLEXOR_TRY(driver_->check(driver_->total_memory(&bytes, handle_), "cuDeviceTotalMem"));
+    memory_bytes_ = bytes;
     return driver_->check(driver_->retain_context(&context_, handle_), "cuDevicePrimaryCtxRetain");
 }
 
@@ -82,10 +86,42 @@ Expected<void> Device::copy_to_host(void* to, CudaPointer from, std::size_t byte
     return driver_->check(driver_->copy_to_host(to, from, bytes, stream), "cuMemcpyDtoHAsync");
 }
 
+Expected<void> Device::copy_on_device(CudaPointer to, CudaPointer from, std::size_t bytes, CudaStream stream) const {
+    if (bytes == 0) return {};
+    const Current current(*this);
+    FLEXOR_TRY(current.ok());
+    return driver_->check(driver_->copy_on_device(to, from, bytes, stream), "cuMemcpyDtoDAsync");
+}
+
+void Device::release_unused() const {
+    const Current current(*this);
+    CudaMemoryPool pool = nullptr;
+    if (current.ok() && driver_->default_pool(&pool, handle_) == 0) driver_->trim_pool(pool, 0);
+}
+
+Expected<void*> Device::allocate_host(std::size_t bytes) const {
+    const Current current(*this);
+    FLEXOR_TRY(current.ok());
+    void* memory = nullptr;
+    FLEXOR_TRY(driver_->check(driver_->allocate_host(&memory, bytes, kPortableMapped), "cuMemHostAlloc"));
+    return memory;
+}
+
+void Device::release_host(void* memory) const {
+    const Current current(*this);
+    if (current.ok()) driver_->release_host(memory);
+}
+
 Expected<void> Device::synchronize(CudaStream stream) const {
     const Current current(*this);
     FLEXOR_TRY(current.ok());
     return driver_->check(driver_->synchronize_stream(stream), "cuStreamSynchronize");
+}
+
+Expected<void> Device::synchronize_all() const {
+    const Current current(*this);
+    FLEXOR_TRY(current.ok());
+    return driver_->check(driver_->synchronize_context(), "cuCtxSynchronize");
 }
 
 // ---------------------------------------------------------------- Stream

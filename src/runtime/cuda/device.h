@@ -30,13 +30,21 @@ public:
     const std::string& name() const { return name_; }
     int capability() const { return capability_; }  // 10 * major + minor
     int multiprocessors() const { return multiprocessors_; }
+    std::uint64_t memory_bytes() const { return memory_bytes_; }
     const Driver& driver() const { return *driver_; }
 
     Expected<CudaPointer> allocate(std::size_t bytes, CudaStream stream) const;  // 0 for no bytes
     void release(CudaPointer memory, CudaStream stream) const;
     Expected<void> copy_to_device(CudaPointer to, const void* from, std::size_t bytes, CudaStream stream) const;
     Expected<void> copy_to_host(void* to, CudaPointer from, std::size_t bytes, CudaStream stream) const;
+    Expected<void> copy_on_device(CudaPointer to, CudaPointer from, std::size_t bytes, CudaStream stream) const;
     Expected<void> synchronize(CudaStream stream) const;
+    Expected<void> synchronize_all() const;  // every stream of the device's context
+    void release_unused() const;             // memory that was released goes from the driver's pool back to the device
+
+    // Host memory that the device reads and writes at the same address.
+    Expected<void*> allocate_host(std::size_t bytes) const;
+    void release_host(void* memory) const;
 
     // Makes the device's context current in this thread while it lives.
     class Current {
@@ -67,6 +75,7 @@ private:
     std::string name_;
     int capability_ = 0;
     int multiprocessors_ = 0;
+    std::uint64_t memory_bytes_ = 0;
 };
 
 // A stream of our own that does not wait for the default stream.

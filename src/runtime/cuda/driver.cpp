@@ -46,20 +46,20 @@ Expected<void> Driver::check(int result, const char* call, const std::string& wh
 
 std::string device_report(const std::string& library) {
     const auto driver = Driver::open(library);
-    if (!driver) return "driver     missing: " + driver.error().to_string() + "\n";
+    if (!driver) return "driver     missing: " + driver.error().found() + "\n";
     int version = 0, count = 0;
     (*driver)->driver_version(&version);
     std::string out = "driver     " + library + ", CUDA " + std::to_string(version / 1000) + "." +
                       std::to_string(version % 1000 / 10) + "\n";
     if (const auto status = (*driver)->check((*driver)->device_count(&count), "cuDeviceGetCount"); !status)
-        return out + "devices    " + status.error().to_string() + "\n";
+        return out + "devices    " + status.error().found() + "\n";
     if (count == 0) out += "devices    none\n";
     for (int i = 0; i < count; ++i) {
         const auto device = Device::open(*driver, i);
         out += "device " + std::to_string(i) + "   " +
                (device ? (*device)->name() + ", compute capability " + std::to_string((*device)->capability() / 10) +
                              "." + std::to_string((*device)->capability() % 10)
-                       : device.error().to_string()) +
+                       : device.error().found()) +
                "\n";
     }
     return out;

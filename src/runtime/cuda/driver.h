@@ -16,6 +16,7 @@ using CudaModule = struct CudaModuleHandle*;
 using CudaFunction = struct CudaFunctionHandle*;
 using CudaStream = struct CudaStreamHandle*;  // null: the caller's default stream
 using CudaEvent = struct CudaEventHandle*;
+using CudaMemoryPool = struct CudaMemoryPoolHandle*;
 
 class Driver {
 public:

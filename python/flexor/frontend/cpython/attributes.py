@@ -46,16 +46,27 @@ def is_tensor_object(obj: Any) -> bool:
     """Whether an object is a tensor that the engine reads without a copy."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(obj, torch.Tensor):
-        return type(obj) in (torch.Tensor, torch.nn.Parameter) and obj.device.type == "cpu" and obj.layout == torch.strided
+        is_exact = type(obj) in (torch.Tensor, torch.nn.Parameter)
+        return is_exact and obj.device.type in ("cpu", "cuda") and obj.layout == torch.strided
     return type(obj) is np.ndarray and dtype_name(obj.dtype) is not None
 
 
+def place_of(obj: Any) -> str:
+    """The device of a tensor: "cpu", or one such as "cuda:0"."""
+    return "cpu" if isinstance(obj, (np.ndarray, np.generic)) else str(obj.device)
+
+
+def cuda_index(obj: Any) -> int:
+    """The number of a tensor's CUDA device; -1 on the CPU."""
+    return -1 if place_of(obj) == "cpu" else int(obj.device.index)
+
+
 def plain_memory(obj: Any) -> tuple[int, Any]:
-    """The address of a tensor's elements in order and without gaps, and what keeps them alive."""
+    """The address in host memory of a tensor's elements in order and without gaps, and what keeps them alive."""
     if isinstance(obj, np.ndarray):
         array = np.ascontiguousarray(obj)
         return array.ctypes.data, array
-    tensor = obj.detach().resolve_conj().resolve_neg().contiguous()
+    tensor = obj.detach().cpu().resolve_conj().resolve_neg().contiguous()
     return tensor.data_ptr(), tensor
 
 
@@ -376,10 +387,10 @@ def _of_tensor(t: Translator, value: Dynamic, name: str) -> Value:
             if name in ("mT", "mH") and rank >= 2:
                 return t.writer.op("transpose", value, a=-2, b=-1)
         if is_torch and name == "device":
-            return Known(sys.modules["torch"].device("cpu"))
-        if is_torch and name == "is_cpu":
-            return Known(True)
-        if is_torch and name in ("is_cuda", "is_sparse", "is_quantized", "is_nested", "is_meta", "is_mps", "requires_grad"):
+            return Known(sys.modules["torch"].device(lowering.device))
+        if is_torch and name in ("is_cpu", "is_cuda"):
+            return Known((lowering.device == "cpu") == (name == "is_cpu"))
+        if is_torch and name in ("is_sparse", "is_quantized", "is_nested", "is_meta", "is_mps", "requires_grad"):
             return Known(False)
         if is_torch and name == "data":
             return lowering.view_of(value)  # type: ignore[no-any-return]

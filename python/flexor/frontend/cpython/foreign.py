@@ -266,7 +266,7 @@ def tensor_kind(obj: Any, framework: str) -> tuple[str, int] | None:
     """(dtype, rank) of a plain tensor of a framework, else None."""
     torch = sys.modules.get("torch")
     is_array = type(obj) is np.ndarray and obj.ndim > 0  # NumPy's calls give scalars where there are no axes
-    is_tensor = torch is not None and type(obj) is torch.Tensor and obj.device.type == "cpu" and obj.layout == torch.strided
+    is_tensor = torch is not None and type(obj) is torch.Tensor and obj.device.type in ("cpu", "cuda") and obj.layout == torch.strided
     if is_array if framework == "numpy" else is_tensor:
         name = dtype_name(obj.dtype)
         return None if name is None else (name, obj.ndim)

@@ -215,16 +215,31 @@ class Lowering(Composites, Layers, Losses, Matrices, Masked, Orders, Placement, 
         converted = self.to(value, dtype)
         return self.writer.op("clone", value) if converted is value else converted
 
-    def on_cpu(self, dtype: Any, device: Any) -> Any:
-        """The dtype, if the device is this one. Another default device is a function mode, under which no program runs."""
-        device = plain(device)
-        if device is not None and str(device) != "cpu":
+    device = "cpu"  # where the program runs: the device of the tensors that it is called with
+
+    def check_device(self, device: Any) -> None:
+        """Refuses another device than the program's."""
+        if str(device) == "cuda" and self.device != "cpu":
+            torch: Any = sys.modules["torch"]
+            device = self.device if torch.cuda.device_count() == 1 else device
+        if str(device) != self.device:
             raise NotWritten(f"the device {device}")
+
+    def on_device(self, dtype: Any, device: Any) -> Any:
+        """The dtype, if the device is the program's. By default tensors are made on the CPU: another default device is a
+        function mode, under which no program runs."""
+        self.check_device("cpu" if plain(device) is None else plain(device))
+        return plain(dtype)
+
+    def beside(self, dtype: Any, device: Any) -> Any:
+        """The dtype, if the device is the program's, which it is by default."""
+        if plain(device) is not None:
+            self.check_device(plain(device))
         return plain(dtype)
 
     def float_dtype(self, dtype: Any, device: Any) -> Any:
         """The dtype, by default that of the framework."""
-        dtype = self.on_cpu(dtype, device)
+        dtype = self.on_device(dtype, device)
         if dtype is None:
             torch: Any = sys.modules["torch"]
             dtype = torch.get_default_dtype()
@@ -233,17 +248,16 @@ class Lowering(Composites, Layers, Losses, Matrices, Masked, Orders, Placement, 
 
     def fill_dtype(self, value: Any, dtype: Any, device: Any) -> Any:
         """The dtype of torch.full."""
-        dtype = self.on_cpu(dtype, device)
+        dtype = self.on_device(dtype, device)
         if dtype is not None:
             return dtype
         kind = value.kind if isinstance(value, Dynamic) else type(plain(value)).__name__
         named = {"bool": "bool", "int": "int64"}
-        return named[kind] if kind in named else self.float_dtype(None, "cpu")
+        return named[kind] if kind in named else self.float_dtype(None, self.device)
 
     def own_dtype(self, value: Any, dtype: Any, device: Any) -> Any:
         """The dtype, by default that of a tensor."""
-        if plain(device) is not None:
-            self.on_cpu(dtype, device)
+        self.beside(dtype, device)
         return plain(dtype) if plain(dtype) is not None else self.dtype_of(value)
 
     def summed(self, value: Any, dtype: Any) -> Any:
@@ -266,7 +280,9 @@ class Lowering(Composites, Layers, Losses, Matrices, Masked, Orders, Placement, 
         """torch.tensor of one number."""
         if not _is_number(data):
             raise NotWritten("data that is no number")
-        return self.writer.op("full", data, shape=[], dtype=self.fill_dtype(data, dtype, device))
+        # A tensor without axes may lie on the CPU beside those of any device.
+        where = self.device if plain(device) is None else device
+        return self.writer.op("full", data, shape=[], dtype=self.fill_dtype(data, dtype, where))
 
     def number_kind(self, value: Any) -> str:
         """The kind of a number: "bool", "int" or "float"."""
@@ -300,8 +316,8 @@ class Lowering(Composites, Layers, Losses, Matrices, Masked, Orders, Placement, 
                 wanted = given
             elif not isinstance(given, bool):
                 where = given
-        if where is not None and str(where) != "cpu":
-            raise NotWritten(f"the device {where}")
+        if where is not None:
+            self.check_device(where)
         return self.to(value, wanted)
 
     # --------------------------------------------------------------------------------------------------------- ops

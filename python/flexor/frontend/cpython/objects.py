@@ -184,7 +184,8 @@ class Objects:
             self._number_of[id(obj)] = number
             self._used.add(entry.root)
         self._leaves.append(made)
-        self._steps.append(("leaf", *step, type(obj), *(() if is_number else (dtype_name(obj.dtype), obj.dtype, obj.ndim))))
+        kind = () if is_number else (dtype_name(obj.dtype), obj.dtype, obj.ndim, attributes.cuda_index(obj))
+        self._steps.append(("leaf", *step, type(obj), *kind))
         return made
 
     def _enter(self, obj: Any, root: int, path: tuple[Any, ...]) -> int:
@@ -235,10 +236,10 @@ class Objects:
 
     # ---------------------------------------------------------------------------------------------------------- checking
 
-    def leaf_kinds(self) -> list[tuple[type, str | None, int | None]]:
-        """Class, dtype and rank of every input found; None and None of numbers."""
+    def leaf_kinds(self) -> list[tuple[type, str | None, int | None, int]]:
+        """Class, dtype, rank and CUDA device of every input found; None, None and -1 of numbers."""
         kinds = [step[4:] for step in self._steps if step[0] == "leaf"]
-        return [(cls, *((rest[0], rest[2]) if rest else (None, None))) for cls, *rest in kinds]
+        return [(cls, *((rest[0], rest[2], rest[3]) if rest else (None, None, -1))) for cls, *rest in kinds]
 
     def let_go(self) -> None:
         """Keeps nothing of the call that was translated."""
@@ -247,7 +248,7 @@ class Objects:
 
     def compile(self, knows_leaves: bool = False) -> Any:
         """A function of the objects among a call's arguments and its lists and dicts: (objects found, inputs), or None where the
-        program does not serve them. `knows_leaves`: whoever calls it looks at the classes, dtypes and ranks of the inputs."""
+        program does not serve them. `knows_leaves`: whoever calls it looks at the classes, dtypes, ranks and devices of the inputs."""
         lines, names = _code(self._steps, len(self._leaves), knows_leaves)
         if self._written or self._are_compared:
             shared = ", ".join(f"id(o{n})" for n, e in enumerate(self._entries) if not isinstance(e.obj, tuple))
@@ -319,8 +320,8 @@ def _code(steps: Sequence[tuple[Any, ...]], leaves: int, knows_leaves: bool) -> 
             cls, *tensor = rest
             refuse_unless(f"type(v) is {named(cls)}" + (f" and v.dtype == {named(tensor[1])} and v.ndim == {tensor[2]}" if tensor else ""))
             if tensor:
-                names["is_tensor"] = attributes.is_tensor_object
-                refuse_unless("is_tensor(v)")
+                names["is_tensor"], names["cuda_index"] = attributes.is_tensor_object, attributes.cuda_index
+                refuse_unless(f"is_tensor(v) and cuda_index(v) == {tensor[3]}")
             lines.append(f"  t{made} = v")
             made += 1
     assert made == leaves

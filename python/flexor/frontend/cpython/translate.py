@@ -129,6 +129,7 @@ class Translator:
         self.later_inputs: set[int] = set()  # the same of live inputs, by number
         self.knowledge = knowledge
         self.lowering = Lowering(self.writer, self.guards, promotion, self.assume)
+        self.is_placed = False  # a tensor was met: the program runs where it lies
         self.name = name
         self.live_inputs: list[tuple[Any, Place, Dynamic]] = []  # tensors and numbers found on the way
         self._live_of: dict[Any, Dynamic] = {}
@@ -716,6 +717,12 @@ class Translator:
         if isinstance(obj, (np.ndarray, np.generic)) != (self.lowering.framework == "numpy") and not isinstance(obj, (bool, int, float)):
             line = self.state.top.line if self.state.frames else None
             raise NotTranslated("tensors of torch and of NumPy in one function", line)
+        if attributes.is_tensor_object(obj):
+            place = attributes.place_of(obj)
+            if self.is_placed and place != self.lowering.device:
+                line = self.state.top.line if self.state.frames else None
+                raise NotTranslated(f"tensors on {self.lowering.device} and on {place} in one function", line)
+            self.is_placed, self.lowering.device = True, place
 
     def declare(self, symbol: str, lo: int, hi: int | None) -> None:
         """A size of arguments with its range; the first declaration counts."""

@@ -1,0 +1,178 @@
+#include "driver/device_kernels.h"
+
+#include <atomic>
+#include <optional>
+
+#include "codegen/triton/compiler_process.h"
+#include "codegen/triton/device_launcher.h"
+#include "driver/host_function.h"
+#include "loopir/loopir.h"
+#include "runtime/telemetry.h"
+#include "support/diagnostic.h"
+#include "support/environment.h"
+
+namespace flexor::driver {
+
+using runtime::cuda::CudaPointer;
+using runtime::cuda::CudaStream;
+using runtime::cuda::Device;
+using runtime::cuda::Launcher;
+
+struct DeviceKernels::Compiler : codegen::triton::CompilerProcess {
+    using CompilerProcess::CompilerProcess;
+};
+
+namespace {
+
+// A kernel that the compiler has refused is refused again without asking it.
+class CompiledLauncher final : public Launcher {
+public:
+    explicit CompiledLauncher(std::shared_ptr<codegen::triton::DeviceLauncher> launcher)
+        : launcher_(std::move(launcher)) {}
+
+    Expected<void> launch(std::span<const CudaPointer> buffers, const std::int64_t* params, CudaPointer fault,
+                          CudaStream stream) override {
+        if (refused_.load(std::memory_order_acquire)) return Diagnostic(*refusal_);
+        auto done = launcher_->launch(buffers, params, fault, stream);
+        if (done || done.error().id() != DiagnosticId::kKernelCompilerFailed) return done;
+        const std::lock_guard lock(mutex_);
+        if (refusal_ == nullptr) refusal_ = std::make_unique<Diagnostic>(done.error());
+        refused_.store(true, std::memory_order_release);
+        return done;
+    }
+
+private:
+    std::shared_ptr<codegen::triton::DeviceLauncher> launcher_;
+    std::atomic<bool> refused_{false};
+    std::mutex mutex_;
+    std::unique_ptr<Diagnostic> refusal_;
+};
+
+}  // namespace
+
+DeviceKernels& DeviceKernels::instance() {
+    static auto* kernels = new DeviceKernels();  // never destroyed: code may run while the process ends
+    return *kernels;
+}
+
+void DeviceKernels::set_compiler(std::vector<std::string> command) {
+    const std::lock_guard lock(mutex_);
+    if (command == command_) return;
+    command_ = std::move(command);
+    compiler_ = nullptr;
+}
+
+std::shared_ptr<DeviceKernels::Compiler> DeviceKernels::compiler() {
+    if (compiler_ != nullptr) return compiler_;
+    std::vector<std::string> command = support::kernel_compiler_from_environment();
+    if (command.empty()) command = command_;
+    if (command.empty()) return nullptr;
+    compiler_ = std::make_shared<Compiler>(std::move(command));
+    return compiler_;
+}
+
+Expected<KernelCache::Built> DeviceKernels::fill(std::span<executable::KernelSlot> kernels,
+                                                 const std::shared_ptr<const Device>& device) {
+    KernelCache::Built built;
+    std::optional<Diagnostic> error;
+    const std::lock_guard lock(mutex_);
+    const std::shared_ptr<Compiler> compiler = this->compiler();
+    if (compiler == nullptr) {
+        return Diagnostic(DiagnosticId::kNoKernelCompiler)
+            .found("no command that compiles kernels")
+            .hint("FLEXOR_KERNEL_COMPILER or Session::set_device_compiler names one; the Python package does");
+    }
+    for (executable::KernelSlot& slot : kernels) {
+        const std::size_t hash = loopir::structural_hash(slot.ir);
+        const auto [begin, end] = items_.equal_range(hash);
+        for (auto it = begin; it != end && slot.launcher == nullptr; ++it) {
+            if (it->second.device == device.get() && loopir::structurally_equal(it->second.kernel, slot.ir))
+                slot.launcher = it->second.launcher;
+        }
+        if (slot.launcher != nullptr) {
+            ++built.hits;
+            continue;
+        }
+        auto made = codegen::triton::DeviceLauncher::create(slot.ir, device, compiler);
+        if (!made) {
+            error = std::move(made).error();
+            continue;
+        }
+        slot.launcher = std::make_shared<CompiledLauncher>(*std::move(made));
+        items_.emplace(hash, Item{slot.ir, device.get(), slot.launcher});
+        ++built.compiled;
+    }
+    if (error) return *std::move(error);
+    return built;
+}
+
+std::string DeviceKernels::compiler_report() {
+    std::shared_ptr<Compiler> asked;
+    {
+        const std::lock_guard lock(mutex_);
+        asked = compiler();
+    }
+    if (asked == nullptr)
+        return "compiler   missing: no command that compiles kernels for devices; FLEXOR_KERNEL_COMPILER names one\n";
+    codegen::triton::CompileRequest request;
+    request.function = "probe";
+    request.source =
+        "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef probe(to):\n    tl.store(to, 1)\n";
+    request.signature = {{"to", "*i32"}};
+    const std::uint64_t start = runtime::now_ns();
+    const auto code = asked->compile(request);
+    if (!code) return "compiler   missing: " + code.error().found() + "\n";
+    const std::uint64_t milliseconds = (runtime::now_ns() - start) / 1'000'000;
+    return "compiler   Triton, a kernel for compute capability 9.0 in " + std::to_string(milliseconds) + " ms\n";
+}
+
+// ---------------------------------------------------------------- kernels on the host
+
+namespace {
+
+class EvaluatedLauncher final : public Launcher {
+public:
+    EvaluatedLauncher(const loopir::Kernel& kernel, std::shared_ptr<const Device> device)
+        : kernel_(kernel), device_(std::move(device)) {}
+
+    Expected<void> launch(std::span<const CudaPointer> buffers, const std::int64_t* params, CudaPointer fault,
+                          CudaStream stream) override {
+        std::vector<std::uint64_t> words(buffers.begin(), buffers.end());
+        words.push_back(fault);
+        for (std::size_t i = 0; i < kernel_.param_count; ++i) words.push_back(static_cast<std::uint64_t>(params[i]));
+        HostFunction function{run, this, words.size()};
+        std::vector<void*> pointers;
+        for (std::uint64_t& word : words) pointers.push_back(&word);
+        const auto& driver = device_->driver();
+        return driver.check(driver.launch(reinterpret_cast<runtime::cuda::CudaFunction>(&function), 1, 1, 1, 1, 1, 1, 0,
+                                          stream, pointers.data(), nullptr),
+                            "cuLaunchKernel", "kernel " + kernel_.name);
+    }
+
+private:
+    static void run(void* context, const std::uint64_t* arguments) {
+        const loopir::Kernel& kernel = static_cast<EvaluatedLauncher*>(context)->kernel_;
+        std::vector<void*> buffers;
+        for (std::size_t i = 0; i < kernel.buffers.size(); ++i)
+            buffers.push_back(reinterpret_cast<void*>(arguments[i]));
+        const std::uint64_t* rest = arguments + kernel.buffers.size();
+        const std::vector<std::int64_t> params(rest + 1, rest + 1 + kernel.param_count);
+        loopir::EvalArgs eval{};
+        eval.buffers = buffers.data();
+        eval.params = params.data();
+        loopir::evaluate(kernel, eval);
+        if (eval.fault) *reinterpret_cast<std::int32_t*>(rest[0]) = 1;
+    }
+
+    loopir::Kernel kernel_;
+    std::shared_ptr<const Device> device_;
+};
+
+}  // namespace
+
+std::shared_ptr<Launcher> evaluated_launcher(const loopir::Kernel& kernel, std::shared_ptr<const Device> device) {
+    if (kernel.kind == loopir::KernelKind::kExtern) return nullptr;
+    return std::make_shared<EvaluatedLauncher>(kernel, std::move(device));
+}
+
+}  // namespace flexor::driver

@@ -1,0 +1,15 @@
+#pragma once
+// What a driver that runs kernels on the host (tests/fake) takes for a function.
+#include <cstddef>
+#include <cstdint>
+
+namespace flexor::driver {
+
+// All arguments are 64-bit words; those that are addresses of the device's memory are the host's when `run` gets them.
+struct HostFunction {
+    void (*run)(void* context, const std::uint64_t* arguments);
+    void* context;
+    std::size_t arguments;
+};
+
+}  // namespace flexor::driver

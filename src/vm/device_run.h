@@ -1,0 +1,95 @@
+#pragma once
+// The device side of a run: memory, launches and copies on the stream of the call.
+//
+// Laws
+//  D1  Nothing waits for the device but read() and what is built on it, and every wait is counted.
+//  D2  What a device cannot do is done on the host, on copies, and recorded with a reason by who asks for it.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "bytecode/module.h"
+#include "executable/executable.h"
+#include "flexor/tensor.h"
+#include "runtime/cuda/device_pool.h"
+#include "runtime/cuda/fault_log.h"
+#include "runtime/telemetry.h"
+#include "support/expected.h"
+
+namespace flexor::vm {
+
+// What an engine keeps of a device. Thread-safe.
+struct DeviceState {
+    std::shared_ptr<const runtime::cuda::Device> device;
+    std::shared_ptr<runtime::cuda::DevicePool> pool;
+    std::shared_ptr<runtime::cuda::FaultLog> faults;
+};
+
+// A weight of the module on the device, read-only: one copy for all that ask while anybody holds it.
+Expected<Tensor> device_weight(const std::shared_ptr<const runtime::cuda::Device>& device,
+                               const bytecode::Module& module, std::uint32_t weight);
+
+class DeviceRun {
+public:
+    DeviceRun(const DeviceState& state, Device place, void* stream, runtime::Shard& shard)
+        : state_(state), place_(place), stream_(static_cast<runtime::cuda::CudaStream>(stream)), shard_(shard) {}
+    DeviceRun(const DeviceRun&) = delete;
+    DeviceRun& operator=(const DeviceRun&) = delete;
+
+    Device place() const { return place_; }
+    const DeviceState& state() const { return state_; }
+    bool holds(const Tensor& tensor) const { return tensor.device() == place_; }
+
+    Expected<Tensor> empty(DType dtype, std::span<const std::int64_t> sizes, std::span<const std::int64_t> strides) {
+        return state_.pool->empty(dtype, sizes, strides, stream_);
+    }
+    Expected<Tensor> bytes(std::int64_t count) { return state_.pool->bytes(count, stream_); }
+
+    Expected<void> launch(runtime::cuda::Launcher& launcher, void* const* buffers, std::size_t count,
+                          const std::int64_t* params, std::uint32_t fault_word);
+
+    // Waits until `bytes` are there. Afterwards a fault of what has run so far is known.
+    Expected<void> read(void* to, const void* from, std::size_t bytes);
+    Expected<void> write(void* to, const void* from, std::size_t bytes);
+    std::optional<Diagnostic> take_fault() { return state_.faults->take(); }
+
+    // ---- whole tensors
+
+    // The same view of a copy in host memory; a tensor that is there already is itself.
+    Expected<Tensor> to_host(const Tensor& tensor);
+    // The elements of a host tensor in fresh memory of the device, with the same dense geometry.
+    Expected<Tensor> to_device(const Tensor& tensor);
+    // What to_host gave goes back to where it was copied from.
+    Expected<void> put_back(const Tensor& host, const Tensor& tensor);
+    Expected<Tensor> weight(const bytecode::Module& module, std::uint32_t index) {
+        return device_weight(state_.device, module, index);
+    }
+
+    // ---- calls of a tape, on host memory in the place of the buffers
+
+    // The table of buffers in which those of the call are host copies; valid until end_call.
+    Expected<void* const*> begin_call(const executable::Call& call, const std::int64_t* frame, void* const* buffers,
+                                      bool with_operands);
+    // Results go to the device.
+    Expected<void> end_call(const executable::Call& call, const std::int64_t* frame, void* const* buffers);
+
+private:
+    struct Mirror {
+        executable::BufferSlot buffer = 0;
+        std::int64_t low = 0, high = 0;  // bytes of the buffer
+        std::unique_ptr<char[]> memory;
+    };
+    Expected<void> mirror(const executable::TensorRef& ref, const std::int64_t* frame, void* const* buffers,
+                          bool filled);
+
+    const DeviceState& state_;
+    Device place_;
+    runtime::cuda::CudaStream stream_;
+    runtime::Shard& shard_;
+    std::vector<Mirror> mirrors_;
+    std::vector<void*> table_;
+};
+
+}  // namespace flexor::vm

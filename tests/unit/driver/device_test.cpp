@@ -1,0 +1,256 @@
+// Programs on the device of the fake driver (tests/fake/cuda_driver.h), whose memory the host cannot read.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include "fake/cuda_driver.h"
+#include "fake/device_values.h"
+#include "flexor/session.h"
+#include "flexor/stress.h"
+
+namespace flexor {
+namespace {
+
+using tests::DeviceValues;
+using tests::kFakeDevice;
+
+Module module_from(std::string_view text) {
+    auto module = Module::from_text(text, "test.fasm");
+    if (!module) ADD_FAILURE() << module.error().to_string();
+    return std::move(*module);
+}
+
+Tensor floats(std::vector<std::int64_t> sizes, float first = 1) {
+    Tensor tensor = Tensor::empty(DType::kF32, sizes);
+    for (std::int64_t i = 0; i < tensor.numel(); ++i) tensor.data_as<float>()[i] = first + static_cast<float>(i);
+    return tensor;
+}
+
+Tensor integers(const std::vector<std::int64_t>& values) {
+    Tensor tensor = Tensor::empty(DType::kI64, {static_cast<std::int64_t>(values.size())});
+    std::copy(values.begin(), values.end(), tensor.data_as<std::int64_t>());
+    return tensor;
+}
+
+const char* const kAddWeight = R"(.weight w f32[3] = [10.0, 20.0, 30.0]
+.func main(x: f32[N, 3]) -> 1
+  LOAD_LOCAL x
+  LOAD_WEIGHT w
+  CALL_OP add 2
+  RETURN 1
+)";
+
+class DeviceRuns : public testing::Test {
+protected:
+    void SetUp() override {
+        void* library = dlopen(FLEXOR_FAKE_CUDA, RTLD_NOW);
+        ASSERT_NE(library, nullptr) << dlerror();
+        fake = reinterpret_cast<tests::FakeCuda* (*)()>(dlsym(library, "fake_cuda_state"))();
+        fake->failing.clear();
+        fake->largest_sum = 0;
+        fake->devices = 1;
+    }
+    static StressOptions stress() { return {.evaluate_kernels = true, .device_driver = FLEXOR_FAKE_CUDA}; }
+    static CallOptions there() {
+        CallOptions call;
+        call.device = kFakeDevice;
+        return call;
+    }
+    Value on(const Value& value) const { return values.to_device(value); }
+    std::vector<float> floats_of(const Value& value) const {
+        EXPECT_TRUE(DeviceValues::all_on_device(value));
+        const Tensor tensor = values.to_host(value).tensor().contiguous();
+        return {tensor.data_as<float>(), tensor.data_as<float>() + tensor.numel()};
+    }
+
+    tests::FakeCuda* fake = nullptr;
+    DeviceValues values{FLEXOR_FAKE_CUDA};
+};
+
+TEST_F(DeviceRuns, OneModuleServesHostAndDeviceByEntriesOfTheirOwn) {
+    const Module module = module_from(kAddWeight);
+    Session session({}, stress());
+    const std::vector<float> wanted{11, 22, 33, 14, 25, 36};
+    for (int round = 0; round < 2; ++round) {
+        const auto here = session.run(module, {Value(floats({2, 3}))});
+        ASSERT_TRUE(here.has_value()) << here.error().to_string();
+        EXPECT_EQ((*here)[0].tensor().device(), Device{});
+        const auto away = session.run(module, {on(Value(floats({2, 3})))}, there());
+        ASSERT_TRUE(away.has_value()) << away.error().to_string();
+        EXPECT_EQ(floats_of((*away)[0]), wanted);
+    }
+    const Stats stats = session.stats();
+    ASSERT_EQ(stats.entries.size(), 2u);
+    EXPECT_NE(stats.entries[1].signature.find("cuda:0"), std::string::npos) << stats.entries[1].signature;
+    EXPECT_EQ(stats.device_launches, 2u);
+    EXPECT_EQ(stats.device_syncs, 0u);
+    EXPECT_EQ(stats.interpreted_ops, 0u);
+}
+
+TEST_F(DeviceRuns, UploadsAWeightOnceForAllSessions) {
+    const Module module = module_from(kAddWeight);
+    std::size_t after_first = 0;
+    for (int i = 0; i < 2; ++i) {
+        static Session first({}, stress());
+        Session second({}, stress());
+        for (Session* session : {&first, &second}) {
+            const auto ran = session->run(module, {on(Value(floats({1, 3})))}, there());
+            ASSERT_TRUE(ran.has_value()) << ran.error().to_string();
+        }
+        if (i == 0) after_first = fake->blocks;
+    }
+    EXPECT_LE(fake->blocks, after_first + 1);  // idle memory of the second session's pool at most
+}
+
+TEST_F(DeviceRuns, GivesMemoryBack) {
+    const Module module = module_from(kAddWeight);
+    const std::size_t before = fake->blocks;
+    {
+        Session session({}, stress());
+        for (const std::int64_t rows : {0, 1, 2, 15, 16, 17, 33}) {
+            const auto ran = session.run(module, {on(Value(floats({rows, 3})))}, there());
+            ASSERT_TRUE(ran.has_value()) << ran.error().to_string();
+            EXPECT_EQ(floats_of((*ran)[0]).size(), static_cast<std::size_t>(3 * rows));
+        }
+        EXPECT_EQ(session.stats().device_pool.live_bytes, 0u);
+        session.trim();
+        EXPECT_EQ(session.stats().device_pool.reserved_bytes, 0u);
+    }
+    EXPECT_LE(fake->blocks, before + 1);  // the weight lives as long as the module's entries
+    EXPECT_EQ(fake->pushed, 0);
+}
+
+TEST_F(DeviceRuns, FindsAStumbleWhenTheHostWaitsOrCallsAgain) {
+    const Module module = module_from(
+        ".func main(t: f32[N, 2], at: i64[M]) -> 1\n  LOAD_LOCAL at\n  LOAD_LOCAL t\n  CALL_OP embedding 2\n  RETURN "
+        "1\n");
+    Session session({}, stress());
+    const Value table = on(Value(floats({4, 2})));
+    const auto run = [&](const std::vector<std::int64_t>& at) {
+        return session.run(module, {table, on(Value(integers(at)))}, there());
+    };
+    ASSERT_TRUE(run({0, 3}).has_value());
+    ASSERT_TRUE(session.synchronize(kFakeDevice).has_value());
+    ASSERT_TRUE(run({0, 4}).has_value());
+    const auto found = session.synchronize(kFakeDevice);
+    ASSERT_FALSE(found.has_value());
+    EXPECT_EQ(found.error().code(), "E0307") << found.error().to_string();
+    EXPECT_EQ(found.error().where().op, "embedding");
+    EXPECT_EQ(found.error().where().source, "test.fasm:4");
+    ASSERT_TRUE(run({4, 0}).has_value());
+    const auto next = run({1, 1});
+    ASSERT_FALSE(next.has_value());
+    EXPECT_EQ(next.error().code(), "E0307");
+    EXPECT_NE(next.error().hint().find("earlier call"), std::string::npos);
+    ASSERT_TRUE(run({1, 1}).has_value());
+    EXPECT_TRUE(session.synchronize(kFakeDevice).has_value());
+}
+
+TEST_F(DeviceRuns, RefusesTensorsOfTwoDevicesByNameAndGoesOn) {
+    const Module module = module_from(
+        ".func main(x: f32[N], y: f32[N]) -> 1\n  LOAD_LOCAL x\n  LOAD_LOCAL y\n  CALL_OP add 2\n  RETURN 1\n");
+    Session session({}, stress());
+    const Value far = on(Value(floats({3}))), near = Value(floats({3}));
+    for (const auto& [x, y] : {std::pair{far, near}, std::pair{near, far}}) {
+        const auto mixed = session.run(module, {x, y}, there());
+        ASSERT_FALSE(mixed.has_value());
+        EXPECT_EQ(mixed.error().code(), "E0403") << mixed.error().to_string();
+    }
+    const auto unsaid = session.run(module, {far, far});
+    ASSERT_FALSE(unsaid.has_value());
+    EXPECT_EQ(unsaid.error().code(), "E0403") << unsaid.error().to_string();
+    const auto ran = session.run(module, {far, far}, there());
+    ASSERT_TRUE(ran.has_value()) << ran.error().to_string();
+    EXPECT_EQ(floats_of((*ran)[0]), (std::vector<float>{2, 4, 6}));
+    // A tensor without axes may lie on the host.
+    const Module scale = module_from(
+        ".func main(x: f32[N], y: f32[]) -> 1\n  LOAD_LOCAL x\n  LOAD_LOCAL y\n  CALL_OP mul 2\n  RETURN 1\n");
+    const auto scaled = session.run(scale, {far, Value(floats({}, 2))}, there());
+    ASSERT_TRUE(scaled.has_value()) << scaled.error().to_string();
+    EXPECT_EQ(floats_of((*scaled)[0]), (std::vector<float>{2, 4, 6}));
+}
+
+TEST_F(DeviceRuns, RunsOnTheHostWhatTheDeviceCannotAndCountsIt) {
+    const Module nonzero = module_from(".func main(x: f32[N]) -> 1\n  LOAD_LOCAL x\n  CALL_OP nonzero 1\n  RETURN 1\n");
+    Session session({}, stress());
+    for (const std::int64_t n : {0, 1, 5}) {
+        Tensor x = floats({n}, 0);
+        const auto ran = session.run(nonzero, {on(Value(x))}, there());
+        ASSERT_TRUE(ran.has_value()) << ran.error().to_string();
+        EXPECT_EQ((*ran)[0].tensor().size(0), std::max<std::int64_t>(n - 1, 0));
+    }
+    const Stats stats = session.stats();
+    ASSERT_FALSE(stats.fallbacks.empty());
+    EXPECT_EQ(stats.fallbacks[0].op, "nonzero");
+    EXPECT_NE(stats.fallbacks[0].reason.find("device"), std::string::npos) << stats.fallbacks[0].reason;
+    EXPECT_GT(stats.device_copied_bytes, 0u);
+    EXPECT_GT(stats.device_syncs, 0u);
+}
+
+TEST_F(DeviceRuns, MemoryThatIsNotThereIsAnErrorAndTheNextCallWorks) {
+    const Module module =
+        module_from(".func main(x: f32[N]) -> 1\n  LOAD_LOCAL x\n  LOAD_LOCAL x\n  CALL_OP add 2\n  RETURN 1\n");
+    Session session({}, stress());
+    const Value small = on(Value(floats({3}))), large = on(Value(floats({100'000})));
+    ASSERT_TRUE(session.run(module, {small}, there()).has_value());
+    fake->largest_sum = 500'000 + 100'000;  // the arguments fit, the result does not
+    const auto refused = session.run(module, {large}, there());
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code(), "E0602") << refused.error().to_string();
+    const auto ran = session.run(module, {small}, there());
+    ASSERT_TRUE(ran.has_value()) << ran.error().to_string();
+    EXPECT_EQ(floats_of((*ran)[0]), (std::vector<float>{2, 4, 6}));
+    fake->largest_sum = 0;
+
+    Session limited({.soft_limit = 4096, .hard_limit = 8192}, stress());
+    const auto beyond = limited.run(module, {large}, there());
+    ASSERT_FALSE(beyond.has_value());
+    EXPECT_EQ(beyond.error().code(), "E0601") << beyond.error().to_string();
+    EXPECT_TRUE(limited.run(module, {small}, there()).has_value());
+    EXPECT_GT(limited.stats().device_pool.hard_limit_events, 0u);
+}
+
+TEST_F(DeviceRuns, FailedCallsOfTheDriverNameKernelAndCall) {
+    const Module module = module_from(kAddWeight);
+    Session session({}, stress());
+    const Value x = on(Value(floats({2, 3})));
+    ASSERT_TRUE(session.run(module, {x}, there()).has_value());
+    fake->failing = "cuLaunchKernel";
+    fake->code = 700;
+    const auto failed = session.run(module, {x}, there());
+    ASSERT_FALSE(failed.has_value());
+    EXPECT_EQ(failed.error().code(), "E0710");
+    EXPECT_NE(failed.error().to_string().find("cuLaunchKernel"), std::string::npos);
+    EXPECT_NE(failed.error().to_string().find("kernel main"), std::string::npos) << failed.error().to_string();
+    EXPECT_TRUE(session.run(module, {x}, there()).has_value());
+}
+
+TEST_F(DeviceRuns, WithoutADriverTheHostStillWorks) {
+    const Module module = module_from(kAddWeight);
+    StressOptions none = stress();
+    none.device_driver = "libno-such-driver.so";
+    Session session({}, none);
+    const auto away = session.run(module, {on(Value(floats({2, 3})))}, there());
+    ASSERT_FALSE(away.has_value());
+    EXPECT_EQ(away.error().code(), "E0709");
+    EXPECT_TRUE(session.run(module, {Value(floats({2, 3}))}).has_value());
+    EXPECT_NE(Session::doctor().find("driver"), std::string::npos);
+}
+
+TEST_F(DeviceRuns, AReadWaitsOnce) {
+    const Module module = module_from(R"(.func main(x: f32[N]) -> 1
+  LOAD_LOCAL x
+  CALL_OP reduce_sum 1 axes=[0], keepdim=false
+  ITEM
+  RETURN 1
+)");
+    Session session({}, stress());
+    for (std::uint64_t call = 1; call < 3; ++call) {
+        const auto ran = session.run(module, {on(Value(floats({3})))}, there());
+        ASSERT_TRUE(ran.has_value()) << ran.error().to_string();
+        EXPECT_EQ((*ran)[0].real(), 6.0);
+        EXPECT_EQ(session.stats().device_syncs, call);
+    }
+}
+
+}  // namespace
+}  // namespace flexor

@@ -1,0 +1,385 @@
+"""Runs whole programs on this machine's GPU, on torch's CUDA tensors: values against torch, then times beside torch's.
+
+    python tools/gpu/session.py OUT [CASE...]
+
+Needs torch with CUDA, Triton, and the package (PYTHONPATH, built for this interpreter). Every case runs in a process of its
+own with a limit, so that one that fails or hangs costs itself alone. OUT gets ``session-CARD.json``; exits 1 if a case failed.
+"""
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT = 150  # seconds a case
+SIZES = (0, 1, 2, 15, 16, 17, 33)
+TOLERANCE = {"float32": 2e-5, "bfloat16": 2e-2, "float64": 1e-11, "float16": 4e-3}
+
+
+def difference(found, wanted):
+    """The largest difference relative to the largest value, both as float64 on the host."""
+    a, b = found.double().cpu(), wanted.double().cpu()
+    assert found.is_cuda and a.shape == b.shape and found.dtype == wanted.dtype, (found.device, a.shape, b.shape, found.dtype)
+    if a.numel() == 0:
+        return 0.0
+    nans = b.isnan()
+    assert bool((a.isnan() == nans).all()), "NaN at other places"
+    scale = max(1.0, float(b[~nans].abs().max()) if bool((~nans).any()) else 1.0)
+    return float((a - b)[~nans].abs().max()) / scale if bool((~nans).any()) else 0.0
+
+
+def check(found, wanted, result, dtype="float32", factor=1.0):
+    worst = difference(found, wanted)
+    result["worst"] = max(result.get("worst", 0.0), worst)
+    limit = TOLERANCE[dtype] * factor
+    assert worst <= limit, f"differs by {worst}, more than {limit}"
+
+
+def times(torch, call, calls=200):
+    """Microseconds: of the host to hand a call over, of one call with a wait, and of the device between events."""
+    for _ in range(5):
+        call()
+    torch.cuda.synchronize()
+    host = []
+    for _ in range(calls):
+        begin = time.perf_counter()
+        call()
+        host.append(time.perf_counter() - begin)
+    torch.cuda.synchronize()
+    synced = []
+    for _ in range(calls):
+        begin = time.perf_counter()
+        call()
+        torch.cuda.synchronize()
+        synced.append(time.perf_counter() - begin)
+    first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    first.record()
+    for _ in range(calls):
+        call()
+    last.record()
+    torch.cuda.synchronize()
+    return {
+        "host_us": round(statistics.median(host) * 1e6, 2),
+        "synced_us": round(statistics.median(synced) * 1e6, 2),
+        "back_to_back_us": round(first.elapsed_time(last) * 1e3 / calls, 2),
+    }
+
+
+def summary(stats):
+    keys = ("calls", "failed_calls", "kernel_launches", "device_launches", "device_syncs", "device_copied_bytes", "compilations")
+    kept = {key: stats[key] for key in keys}
+    kept["compile_seconds"] = round(stats["compile_seconds"], 3)
+    kept["fallbacks"] = [{k: row[k] for k in ("op", "reason", "count")} for row in stats["fallbacks"][:20]]
+    kept["launches_of_entries"] = [entry["kernels"] for entry in stats["entries"]]
+    return kept
+
+
+def module_of(flexor, build):
+    builder = flexor.Builder()
+    build(builder)
+    return builder.build()
+
+
+# ---------------------------------------------------------------- values
+
+
+def case_doctor(torch, flexor, result):
+    result["report"] = flexor.doctor()
+    assert "missing" not in result["report"], result["report"]
+
+
+def case_add_relu_sum(torch, flexor, result):
+    from bench import models, torch_models
+
+    module, oracle = models.add_relu_sum(), torch_models.add_relu_sum
+    for n in SIZES:
+        for shape in ((2, n, 33), (n, 3, 17), (1, 2, n), (n, n, n)):
+            a, b = torch.randn(shape, device="cuda"), torch.randn(shape, device="cuda")
+            check(module(a, b), oracle(a, b), result)
+    a = torch.randn(8, 64, 99, device="cuda")
+    a[0, 0, 0] = float("nan")
+    for x, y in (
+        (a.transpose(0, 1), a.transpose(0, 1).clone()),
+        (a[:, 1::2], a[:, ::2]),
+        (a[..., 1:], a[..., :-1]),
+        (a.expand(8, 64, 99), a[:1].expand(8, 64, 99)),
+    ):
+        check(module(x, y), oracle(x, y), result)
+    a, b = (torch.randn(8, 128, 768, device="cuda") for _ in range(2))
+    result["flexor"], result["torch"] = times(torch, lambda: module(a, b)), times(torch, lambda: oracle(a, b))
+
+
+def case_chain(torch, flexor, result):
+    import torch.nn.functional as F
+    from bench import models
+    from bench.weights import chain_weights
+
+    w = {name: torch.from_numpy(array).cuda() for name, array in chain_weights().items()}
+    module = models.chain()
+
+    def oracle(x):
+        return torch.softmax(F.gelu(F.layer_norm(x, (x.shape[-1],), w["g"], w["b"], 1e-5)) + x, -1)
+
+    for n in SIZES:
+        x = torch.randn(2, n, 768, device="cuda")
+        check(module(x), oracle(x), result)
+    x = torch.randn(8, 2731, 768, device="cuda")  # 64 MB
+    check(module(x), oracle(x), result)
+    y = torch.empty_like(x)
+    result["flexor"] = times(torch, lambda: module(x), 50)
+    result["torch"] = times(torch, lambda: oracle(x), 50)
+    result["copy"] = times(torch, lambda: y.copy_(x), 50)
+
+
+def encoder_of(torch, flexor, layers, dtype, config=None):
+    from bench import models, torch_models
+    from bench.weights import EncoderConfig, encoder_weights
+
+    config = config or EncoderConfig()
+    kind = getattr(torch, dtype)
+    builder = flexor.Builder()
+    length = builder.symbol("S", 1, 4096)
+    weights = []
+    for seed in range(layers):
+        arrays = {k: torch.from_numpy(v).to(kind) for k, v in encoder_weights(config, seed).items()}
+        weights.append(models.add_weights(builder, arrays, f"layer{seed}."))
+    f = builder.function("main", inputs=[("x", dtype, ["B", length, config.dim])])
+    (x,) = f.inputs
+    for layer in weights:
+        x = models.encoder_layer(f, x, layer, config)
+    f.output(x)
+    return builder.build(), torch_models.encoder(layers, config).to(kind).cuda()
+
+
+def run_encoder(torch, flexor, result, layers, dtype, lengths, timed):
+    torch.backends.cuda.matmul.allow_tf32 = False
+    module, oracle = encoder_of(torch, flexor, layers, dtype)
+    exact = oracle.double() if dtype == "float32" else None
+    with torch.no_grad():
+        begin = time.perf_counter()
+        x = torch.randn(8, lengths[0], 768, device="cuda", dtype=getattr(torch, dtype))
+        module(x)
+        torch.cuda.synchronize()
+        result["first_call_seconds"] = round(time.perf_counter() - begin, 3)
+        for length in lengths:
+            x = torch.randn(8, length, 768, device="cuda", dtype=getattr(torch, dtype))
+            wanted = exact(x.double()).float() if exact is not None else oracle(x)
+            check(module(x), wanted, result, dtype, factor=3.0 * layers**0.5)
+        if not timed:
+            return
+        oracle = oracle.to(getattr(torch, dtype))
+        result["timed"] = {}
+        for length in timed:
+            x = torch.randn(8, length, 768, device="cuda", dtype=getattr(torch, dtype))
+            result["timed"][length] = {
+                "flexor": times(torch, lambda: module(x), 50),
+                "torch": times(torch, lambda: oracle(x), 50),
+            }
+        # Every length new to both, synced.
+        lengths = torch.randint(32, 257, (300,), generator=torch.Generator().manual_seed(1)).tolist()
+        inputs = [torch.randn(8, n, 768, device="cuda", dtype=getattr(torch, dtype)) for n in lengths]
+        for name, run in (("flexor", module), ("torch", oracle)):
+            spent = []
+            for x in inputs:
+                begin = time.perf_counter()
+                run(x)
+                torch.cuda.synchronize()
+                spent.append(time.perf_counter() - begin)
+            result[f"sweep_{name}_us"] = {
+                "mean": round(statistics.mean(spent) * 1e6, 1),
+                "median": round(statistics.median(spent) * 1e6, 1),
+                "max": round(max(spent) * 1e6, 1),
+            }
+
+
+def case_encoder_f32(torch, flexor, result):
+    run_encoder(torch, flexor, result, 1, "float32", [1, 2, 15, 16, 17, 33, 128], [128])
+
+
+def case_encoder_bf16(torch, flexor, result):
+    run_encoder(torch, flexor, result, 1, "bfloat16", [1, 2, 15, 16, 17, 33, 128], [33, 128, 256])
+
+
+def case_encoder12_bf16(torch, flexor, result):
+    run_encoder(torch, flexor, result, 12, "bfloat16", [33, 64, 128, 200, 256, 47], [33, 128, 256])
+
+
+def case_minilm_f32(torch, flexor, result):
+    """Token ids to sentence embeddings: a lookup, six layers, a mean."""
+    import numpy as np
+    from bench import models, torch_models
+    from bench.weights import MiniLMConfig, encoder_weights
+
+    config = MiniLMConfig(eps=1e-12, dim=384, ffn=1536)
+    rng = np.random.default_rng(0)
+    w = {name: rng.standard_normal((rows, 384), dtype=np.float32) for name, rows in (("we", 1000), ("pe", 512), ("te", 1))}
+    w["eg"], w["eb"] = np.ones(384, np.float32), np.zeros(384, np.float32)
+    w["layers"] = [encoder_weights(config, seed) for seed in range(2)]
+    module = models.minilm(w, config)
+    oracle = torch_models.MiniLM(w, config).eval().cuda().double()
+    with torch.no_grad():
+        for batch, length in ((1, 1), (2, 7), (3, 33), (1, 128)):
+            ids = torch.randint(0, 1000, (batch, length), device="cuda")
+            check(module(ids), oracle(ids).float(), result, factor=5)
+        session = flexor.Session()
+        session.run(module, torch.full((1, 4), 5, device="cuda"))
+        bad = torch.full((1, 4), 1000, device="cuda")
+        try:
+            session.run(module, bad)
+            session.synchronize(0, torch.cuda.current_stream().cuda_stream)
+            raise AssertionError("an index out of range was taken")
+        except flexor.FlexorError as error:
+            result["out_of_range"] = str(error)
+        session.run(module, torch.full((1, 4), 5, device="cuda"))
+        session.synchronize()
+
+
+# ---------------------------------------------------------------- what it must not break on
+
+
+def case_host_ops(torch, flexor, result):
+    """Ops without a kernel run on the host, on copies, counted."""
+
+    def build(b):
+        f = b.function("main", inputs=[("x", "float32", ["N"])])
+        (x,) = f.inputs
+        f.output((f.cumsum(x * 2.0, axis=0) + 1.0).relu())
+
+    module, session = module_of(flexor, build), flexor.Session()
+    for n in SIZES:
+        x = torch.randn(n, device="cuda")
+        check(session.run(module, x), ((x * 2).cumsum(0) + 1).relu(), result)
+    result["fallbacks"] = session.stats()["fallbacks"][:3]
+
+
+def case_limits(torch, flexor, result):
+    from bench import models
+
+    module = models.add_relu_sum()
+    session = flexor.Session(hard_limit="8MB", soft_limit="4MB")
+    small = torch.randn(2, 3, 4, device="cuda")
+    big = torch.randn(64, 1024, 1024, device="cuda")
+    wanted = (small + small).relu().sum(-1)
+    check(session.run(module, small, small), wanted, result)
+
+    def build(b):
+        f = b.function("main", inputs=[("x", "float32", ["N", "M", "K"])])
+        (x,) = f.inputs
+        f.output(x * 2.0)
+
+    twice = module_of(flexor, build)
+    try:
+        session.run(twice, big)
+        raise AssertionError("more than the hard limit was given")
+    except flexor.FlexorError as error:
+        result["refusal"] = str(error)
+    check(session.run(module, small, small), wanted, result)
+    try:
+        module(small, small.cpu())
+        raise AssertionError("tensors on two devices were taken")
+    except flexor.FlexorError as error:
+        result["mixed"] = str(error)
+    check(module(small, small), wanted, result)
+    check(module(small.cpu(), small.cpu()).cuda(), wanted, result)
+
+
+def case_streams(torch, flexor, result):
+    from bench import models
+
+    module = models.add_relu_sum()
+    streams = [torch.cuda.Stream() for _ in range(3)]
+    for round_ in range(30):
+        for stream in streams:
+            with torch.cuda.stream(stream):
+                a = torch.randn(8, 64 + round_, 768, device="cuda")
+                torch.cuda._sleep(100_000)
+                check(module(a, a), (a + a).relu().sum(-1), result)
+
+
+def case_jit(torch, flexor, result):
+    """Functions and torch's own modules, unchanged."""
+
+    @flexor.jit
+    def f(x, y):
+        return (x + y).relu().sum(-1)
+
+    for n in (1, 2, 33):
+        a = torch.randn(n, 5, device="cuda")
+        check(f(a, a), (a + a).relu().sum(-1), result)
+        check(f(a.cpu(), a.cpu()).cuda(), (a + a).relu().sum(-1), result)
+    layer = torch.nn.TransformerEncoderLayer(64, 4, 128, batch_first=True, activation="gelu")
+    model = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval().cuda()
+    fast = flexor.jit(model)
+    with torch.no_grad():
+        for length in (7, 33, 12, 100):
+            x = torch.randn(2, length, 64, device="cuda")
+            check(fast(x), model(x), result, factor=20)
+        result["flexor"], result["torch"] = times(torch, lambda: fast(x)), times(torch, lambda: model(x))
+    result["jit_stats"] = {k: v for k, v in fast.stats().items() if isinstance(v, int | float | str)}
+
+
+def run_case(name):
+    import torch
+
+    sys.path.insert(0, str(ROOT))
+    import flexor
+
+    torch.manual_seed(0)
+    result = {"case": name}
+    begin = time.perf_counter()
+    try:
+        globals()[f"case_{name}"](torch, flexor, result)
+        torch.cuda.synchronize()
+        result["ok"] = True
+    except Exception as error:
+        result["ok"] = False
+        result["error"] = f"{type(error).__name__}: {error}"
+        result["trace"] = traceback.format_exc()[-3000:]
+    result["seconds"] = round(time.perf_counter() - begin, 2)
+    result["stats"] = summary(flexor.stats())
+    result["events"] = [e["text"] for e in flexor.default_session().events() if e["kind"] in ("compile_failed", "interpreted")][:10]
+    print("RESULT " + json.dumps(result, default=str), flush=True)
+    os._exit(0)  # after a kernel that failed the context is lost
+
+
+def main():
+    cases = [name.removeprefix("case_") for name in globals() if name.startswith("case_")]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("cases", nargs="*", default=cases)
+    parser.add_argument("--run", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.run:
+        run_case(options.run)
+    results = []
+    options.out.mkdir(parents=True, exist_ok=True)
+    for name in options.cases or cases:
+        try:
+            child = subprocess.run(
+                [sys.executable, __file__, str(options.out), "--run", name], capture_output=True, text=True, timeout=LIMIT
+            )
+            lines = [line for line in child.stdout.splitlines() if line.startswith("RESULT ")]
+            failed = {"case": name, "ok": False, "error": f"ended with {child.returncode}", "trace": child.stderr[-3000:]}
+            result = json.loads(lines[-1][7:]) if lines else failed
+        except subprocess.TimeoutExpired:
+            result = {"case": name, "ok": False, "error": f"did not end within {LIMIT} s"}
+        results.append(result)
+        (options.out / "session-partial.json").write_text(json.dumps(results, indent=1))
+        print(name, "ok" if result["ok"] else "FAILED: " + result["error"][:1500], result.get("seconds"), flush=True)
+    card = subprocess.run(
+        [sys.executable, "-c", "import torch; print(torch.cuda.get_device_name())"], capture_output=True, text=True
+    ).stdout.strip()
+    name = re.sub(r"[^A-Za-z0-9]+", "-", card).strip("-") or "none"
+    (options.out / f"session-{name}.json").write_text(json.dumps({"card": card, "cases": results}, indent=1))
+    sys.exit(0 if all(result["ok"] for result in results) else 1)
+
+
+if __name__ == "__main__":
+    main()
