@@ -129,3 +129,11 @@ def test_ops_lists_and_describes_the_registry(flexor):
     assert "dtypes: f16, bf16, f32, f64" in flexor.ok("ops", "softmax").out
     assert "constraints" in flexor.ok("ops", "matmul").out
     assert "did you mean 'softmax'?" in flexor.refused("E0108", "ops", "sofmax").err
+
+
+def test_doctor_names_what_devices_need(flexor):
+    lines = flexor.ok("doctor").out.splitlines()
+    assert [line.split()[0] for line in lines][:2] == ["processor", "driver"]
+    report = flexor.json("doctor")
+    assert set(report) >= {"processor", "driver", "compiler"}
+    assert all(report.values())
