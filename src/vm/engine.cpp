@@ -371,6 +371,14 @@ std::vector<std::shared_ptr<runtime::cuda::DevicePool>> Engine::device_pools() {
 Expected<void> Engine::run_on_device(Run& run, std::int32_t function, std::span<const Value> arguments,
                                      std::vector<Value>& results) {
     FLEXOR_ASSIGN(const DeviceState* state, device_state(run.call.device));
+    FLEXOR_ASSIGN(const bool captured,
+                  state->device->is_captured(static_cast<runtime::cuda::CudaStream>(run.call.stream)));
+    if (captured) {
+        // The graph would be run again when the memory that it works on serves others.
+        return Diagnostic(DiagnosticId::kDeviceCallFailed)
+            .found("a stream that is being captured into a graph")
+            .hint("call it outside of the capture");
+    }
     DeviceRun device(*state, run.call.device, run.call.stream, *run.context.shard);
     if (std::optional<Diagnostic> fault = device.take_fault())
         return std::move(*fault).hint("an earlier call has met it: kernels run behind their host");

@@ -177,6 +177,10 @@ CALL(cuStreamSynchronize, void*) {
     ++state.waits;
     return result_of("cuStreamSynchronize");
 }
+CALL(cuStreamIsCapturing, void*, int* status) {
+    *status = state.capturing ? 1 : 0;
+    return 0;
+}
 CALL(cuCtxSynchronize) { return 0; }
 CALL(cuStreamWaitEvent, void*, void*, unsigned) { return 0; }
 CALL(cuEventCreate, void** event, unsigned) {

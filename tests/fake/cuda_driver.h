@@ -30,6 +30,7 @@ struct FakeCuda {
     std::size_t largest_sum = 0;  // of bytes that blocks may have together; 0: no limit
     int ran = 0;                  // launches that ran
     int waits = 0;                // for a stream
+    bool capturing = false;
     int dynamic_shared = 0;       // what the function was allowed
 };
 

@@ -290,6 +290,23 @@ def case_limits(torch, flexor, result):
     check(module(small.cpu(), small.cpu()).cuda(), wanted, result)
 
 
+def case_capture(torch, flexor, result):
+    from bench import models
+
+    module = models.add_relu_sum()
+    a = torch.randn(2, 3, 5, device="cuda")
+    wanted = (a + a).relu().sum(-1)
+    check(module(a, a), wanted, result)
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph):
+            module(a, a)
+        raise AssertionError("a call became part of a graph")
+    except flexor.FlexorError as error:
+        result["refusal"] = str(error)
+    check(module(a, a), wanted, result)
+
+
 def case_streams(torch, flexor, result):
     from bench import models
 
@@ -323,6 +340,64 @@ def case_jit(torch, flexor, result):
             check(fast(x), model(x), result, factor=20)
         result["flexor"], result["torch"] = times(torch, lambda: fast(x)), times(torch, lambda: model(x))
     result["jit_stats"] = {k: v for k, v in fast.stats().items() if isinstance(v, int | float | str)}
+
+
+def case_loop(torch, flexor, result):
+    """A loop that the data ends, and a loop that writes in place."""
+
+    def newton(a):
+        x, i = a, 0
+        while i < 20 and bool((x * x - a).abs().max() > 1e-6):
+            x = 0.5 * (x + a / x)
+            i += 1
+        return x
+
+    def shift(x, n):
+        for i in range(n):
+            x[i] += float(i)
+        return x * 2
+
+    fast = flexor.jit(newton)
+    for n in (1, 2, 17, 1024):
+        a = torch.rand(n, device="cuda") * 50 + 50
+        check(fast(a), newton(a), result, factor=3)
+    result["flexor"], result["torch"] = times(torch, lambda: fast(a), 50), times(torch, lambda: newton(a), 50)
+    fast_shift = flexor.jit(shift)
+    x = torch.randn(7, 5, device="cuda")
+    y = x.clone()
+    check(fast_shift(x, 4), shift(y, 4), result)
+    check(x, y, result)
+
+
+def case_attention(torch, flexor, result):
+    """Masks, lengths and causality, on the device or on the host, counted."""
+    import torch.nn.functional as F
+
+    @flexor.jit
+    def plain(q, k, v):
+        return F.scaled_dot_product_attention(q, k, v)
+
+    @flexor.jit
+    def causal(q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+    @flexor.jit
+    def masked(q, k, v, mask):
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+    torch.backends.cuda.matmul.allow_tf32 = False
+    for dtype in ("float32", "bfloat16"):
+        for n in (1, 2, 15, 17, 33, 130):
+            q, k, v = (torch.randn(2, 3, n, 64, device="cuda", dtype=getattr(torch, dtype)) for _ in range(3))
+            mask = torch.rand(2, 1, n, n, device="cuda") > 0.3
+            mask[..., 0] = True
+            exact = [t.double() for t in (q, k, v)]
+            for found, wanted in (
+                (plain(q, k, v), F.scaled_dot_product_attention(*exact)),
+                (causal(q, k, v), F.scaled_dot_product_attention(*exact, is_causal=True)),
+                (masked(q, k, v, mask), F.scaled_dot_product_attention(*exact, attn_mask=mask)),
+            ):
+                check(found, wanted.to(getattr(torch, dtype)), result, dtype, factor=2)
 
 
 def run_case(name):

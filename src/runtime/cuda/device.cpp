@@ -118,6 +118,14 @@ Expected<void> Device::synchronize(CudaStream stream) const {
     return driver_->check(driver_->synchronize_stream(stream), "cuStreamSynchronize");
 }
 
+Expected<bool> Device::is_captured(CudaStream stream) const {
+    const Current current(*this);
+    FLEXOR_TRY(current.ok());
+    int status = 0;
+    FLEXOR_TRY(driver_->check(driver_->is_capturing(stream, &status), "cuStreamIsCapturing"));
+    return status != 0;
+}
+
 Expected<void> Device::synchronize_all() const {
     const Current current(*this);
     FLEXOR_TRY(current.ok());

@@ -39,6 +39,8 @@ public:
     Expected<void> copy_to_host(void* to, CudaPointer from, std::size_t bytes, CudaStream stream) const;
     Expected<void> copy_on_device(CudaPointer to, CudaPointer from, std::size_t bytes, CudaStream stream) const;
     Expected<void> synchronize(CudaStream stream) const;
+    // Whether what is given to the stream becomes part of a graph instead of being done.
+    Expected<bool> is_captured(CudaStream stream) const;
     Expected<void> synchronize_all() const;  // every stream of the device's context
     void release_unused() const;             // memory that was released goes from the driver's pool back to the device
 

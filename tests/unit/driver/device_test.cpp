@@ -236,6 +236,28 @@ TEST_F(DeviceRuns, WithoutADriverTheHostStillWorks) {
     EXPECT_NE(Session::doctor().find("driver"), std::string::npos);
 }
 
+TEST_F(DeviceRuns, IsNoPartOfACapturedGraph) {
+    const Module module = module_from(kAddWeight);
+    Session session({}, stress());
+    const Value x = on(Value(floats({2, 3})));
+    fake->capturing = true;
+    const auto captured = session.run(module, {x}, there());
+    fake->capturing = false;
+    ASSERT_FALSE(captured.has_value());
+    EXPECT_EQ(captured.error().code(), "E0710");
+    EXPECT_TRUE(session.run(module, {x}, there()).has_value());
+}
+
+TEST_F(DeviceRuns, BuffersOfTheHostTakeNoResultsOfADevice) {
+    const Module module = module_from(kAddWeight);
+    Session session({}, stress());
+    const Tensor buffer = floats({2, 3});
+    const auto ran = session.run_into(module, 0, std::vector<Value>{on(Value(floats({2, 3})))},
+                                      std::span<const Tensor>(&buffer, 1), there());
+    ASSERT_FALSE(ran.has_value());
+    EXPECT_EQ(ran.error().code(), "E0514") << ran.error().to_string();
+}
+
 TEST_F(DeviceRuns, AReadWaitsOnce) {
     const Module module = module_from(R"(.func main(x: f32[N]) -> 1
   LOAD_LOCAL x
