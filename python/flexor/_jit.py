@@ -388,7 +388,7 @@ class Jit(JitBase, Generic[P, R]):
     ) -> Translator:
         """The translator that got to the end; it begins anew whenever it has learnt something."""
         while True:
-            translator = Translator(_framework(bound.values()), knowledge, self._name(), weights(), is_for_file=is_for_file)
+            translator = Translator(knowledge.framework or _framework(bound.values()), knowledge, self._name(), weights(), is_for_file=is_for_file)
             try:
                 self._write(translator, bound)
             except Restart:
@@ -443,7 +443,7 @@ class Jit(JitBase, Generic[P, R]):
         if translator.lowering.framework == "torch" and not any(v.kind == "tensor" for v in translator.writer.inputs):
             import torch
 
-            translator.known(torch.empty(0))  # results are of the framework that the inputs are of
+            translator.stand_in = translator.known(torch.empty(0))  # results are of the framework that the inputs are of
         translator.run(frame)
 
     def _python(self, reason: str, args: Any, kwargs: Any) -> Any:

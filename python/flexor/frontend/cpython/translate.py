@@ -71,6 +71,7 @@ class Knowledge:
     blurred: set[Any] = dataclasses.field(default_factory=set)  # chains of pcs that ways with different sizes lead to
     foreign: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)  # sites whose op the Builder refuses
     fixed: set[str] = dataclasses.field(default_factory=set)  # arguments whose value has to be known
+    framework: str | None = None  # of the tensors that the function finds, where its arguments are none
     unrolls: bool = False  # loops over long ranges are written out
     defers: bool = True  # writes are done when the program ends
     undoes: bool | None = False  # a run that raises takes its writes to tensors back; None: it cannot
@@ -157,6 +158,7 @@ class Translator:
         self.exits: dict[Any, Exit] = {}
         self.foreign_calls: list[tuple[str, int, str]] = []  # (file, line, what)
         self.typed_calls: list[tuple[str, int, str]] = []  # the same of calls whose results are known before the run
+        self.stand_in: Value | None = None  # an input that no call gives, where there are no tensors
         self.objects = Objects(self)
         self._blocks: dict[Any, tuple[Any, Any]] = {}  # key -> (label, what is known of sizes there)
         self._versions: dict[Any, int] = {}  # chain at the head of a loop -> states in which it has come round
@@ -715,6 +717,9 @@ class Translator:
     def check_framework(self, obj: Any) -> None:
         """Refuses arrays in a function of torch's and the other way round: a program computes with one framework's rules."""
         if isinstance(obj, (np.ndarray, np.generic)) != (self.lowering.framework == "numpy") and not isinstance(obj, (bool, int, float)):
+            if self.knowledge.framework is None and all(v.kind != "tensor" or v is self.stand_in for v in self.writer.inputs):
+                self.knowledge.framework = "numpy" if self.lowering.framework == "torch" else "torch"
+                raise Restart
             line = self.state.top.line if self.state.frames else None
             raise NotTranslated("tensors of torch and of NumPy in one function", line)
         if attributes.is_tensor_object(obj):
