@@ -431,7 +431,7 @@ contraction batch 0 m p0 n p1 k 9 accumulate f64
 )"},
     {"attention", R"(
 kernel attend(%0 q: in f32, %1 k: in f32, %2 v: in f32, %3: out f32) params 2
-attention f32 batch 2 heads 4 kv_heads 2 q_len p0 kv_len p1 head_dim 8 value_dim 5 scale default
+attention f32 batch 2 heads 2 kv_heads 1 q_len p0 kv_len p1 head_dim 8 value_dim 5 scale default
   q %0 [32, 8, 64, 1]
   k %1 [16, 8, 32, 1]
   v %2 [10, 5, 20, 1]
@@ -440,7 +440,7 @@ attention f32 batch 2 heads 4 kv_heads 2 q_len p0 kv_len p1 head_dim 8 value_dim
 )"},
     {"attention_causal", R"(
 kernel attend(%0 q: in f16, %1 k: in f16, %2 v: in f16, %3: out f16) params 2
-attention f16 batch 2 heads 4 kv_heads 2 q_len p0 kv_len p1 head_dim 8 value_dim 16 scale v0
+attention f16 batch 2 heads 2 kv_heads 1 q_len p0 kv_len p1 head_dim 8 value_dim 16 scale v0
   q %0 [32, 8, 64, 1]
   k %1 [16, 8, 32, 1]
   v %2 [32, 16, 64, 1]
@@ -450,7 +450,7 @@ attention f16 batch 2 heads 4 kv_heads 2 q_len p0 kv_len p1 head_dim 8 value_dim
 )"},
     {"attention_boolean", R"(
 kernel attend(%0 q: in f64, %1 k: in f64, %2 v: in f64, %3: out f64, %4: in bool, %5: in i64) params 2
-attention f64 batch 2 heads 4 kv_heads 4 q_len p0 kv_len p1 head_dim 8 value_dim 5 scale v0
+attention f64 batch 2 heads 2 kv_heads 2 q_len p0 kv_len p1 head_dim 8 value_dim 5 scale v0
   q %0 [32, 8, 64, 1]
   k %1 [32, 8, 64, 1]
   v %2 [20, 5, 40, 1]
@@ -462,7 +462,7 @@ attention f64 batch 2 heads 4 kv_heads 4 q_len p0 kv_len p1 head_dim 8 value_dim
     {"attention_additive",
      R"(
 kernel attend(%0 q: in bf16, %1 k: in bf16, %2 v: in bf16, %3: out bf16, %4: in bf16, %5: in i64) params 3
-attention bf16 batch 2 heads 4 kv_heads 1 q_len p0 kv_len p1 head_dim 16 value_dim 8 scale v0
+attention bf16 batch 2 heads 2 kv_heads 1 q_len p0 kv_len p1 head_dim 16 value_dim 8 scale v0
   q %0 [64, 16, 128, 1]
   k %1 [16, 0, 32, 1]
   v %2 [8, 0, 16, 1]

@@ -296,8 +296,8 @@ std::vector<json> timed_attention() {
                            (size.lengths ? ", %2: in i64" : "") + ") params 3\nattention bf16 batch p0 heads " + h +
                            " kv_heads " + h + " q_len " + number(size.queries) + " kv_len p2 head_dim " + d +
                            " value_dim " + d + " scale default\n  q %0" + inner + "  k %0 + " + w + inner +
-                           "  v %0 + " + number(2 * width) + inner + "  out %1 [" + number(size.length * width) + ", " +
-                           d + ", " + w + ", 1]\n  mask " + (size.causal ? "causal" : "none") + "\n" +
+                           "  v %0 + " + number(2 * width) + inner + "  out %1 [" + number(size.queries * width) +
+                           ", " + d + ", " + w + ", 1]\n  mask " + (size.causal ? "causal" : "none") + "\n" +
                            (size.lengths ? "  lengths %2 [1]\n" : "");
         const Generator generator = generator_of(parsed(text));
         const std::vector<std::int64_t> params{size.batch, size.length * row, size.length};

@@ -16,7 +16,8 @@ namespace flexor::codegen::triton {
 // beyond is served by a variant that assumes less. Thread-safe; a launch waits while another compiles.
 //
 // Where programs share a row or a sum, they meet in memory of the launcher's own, one piece a stream: work on a stream must
-// have ended before the stream is destroyed, and a launch on another stream does not disturb it.
+// have ended before the stream is destroyed, and a launch on another stream does not disturb it. The piece is made by the
+// first launch on a stream that wants it, which must not be captured.
 class DeviceLauncher {
 public:
     static constexpr std::size_t kMostAlignments = 4;

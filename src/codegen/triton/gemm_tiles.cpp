@@ -40,6 +40,8 @@ GemmTile rule_for_gemm_tile(const GemmSize& size, int multiprocessors) {
             if (3 * saturated_product(count, size.batch) >= 2 * multiprocessors) break;
         }
     }
+    // Few rows are bound by reading the right side: narrow tiles, each with much of k under way.
+    if (halves && size.m <= 64 && !size.prologue) out = {64, 32, size.k >= 2048 ? 128 : 256, 4, 3, 1, 1};
     if (size.prologue) out.stages = 2;
     out.m = static_cast<int>(std::max(power_of_two(size.m, out.m), kLeast));
     out.n = static_cast<int>(std::max(power_of_two(size.n, out.n), kLeast));
