@@ -209,6 +209,17 @@ TEST(VectorMath, ScalarsAndOddWidthsAgreeWithTheLimits) {
     }
 }
 
+TEST(VectorMath, ErfIsOneFarOut) {
+    const auto emit = [](VectorMath& m, Ir&, Value v, Value) { return m.erf(v); };
+    std::vector<float> x = {3.93f, 3.99f, 4, 5.6f, 28, 1e30f, INFINITY};
+    for (int i = 0; x.size() < 64; ++i) x.push_back(-x[static_cast<size_t>(i)]);  // whole vectors
+    for (int lanes : {1, 4, native_lanes(4), 2 * native_lanes(4)}) {
+        LoadedObject object = compile_map(&Ir::f32, lanes, emit);
+        const Worst w = worst_of<float, double>(object, x, x, [](double v, double) { return std::copysign(1.0, v); });
+        EXPECT_EQ(w.error, 0) << "x" << lanes << ": erf(" << w.at << ") = " << w.got;
+    }
+}
+
 TEST(VectorMath, UnaryDoubleAgainstLongDouble) {
     std::mt19937_64 random(7);
     std::vector<double> everywhere;
