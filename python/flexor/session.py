@@ -104,8 +104,12 @@ class Session(RunnerBase):
         """flexor.load for a program that is to run here: raises NotSupported (E0705) if it calls its host and a name is not bound.
         Calling the module runs it on the default session; `run` is for this one."""
         module = load(path, function)
-        self.native.require_hooks(module.native)
+        self.require_hooks(module)
         return module
+
+    def require_hooks(self, module: Module) -> None:
+        """Raises NotSupported (E0705) if the module calls its host and a name is not bound here."""
+        self.native.require_hooks(module.native)
 
     def prepare(self, module: Module, ranges: Mapping[str, tuple[int, int]] | None = None, *, other_threads: int = 0) -> None:
         """Compiles, packs and touches ahead of time: runs the module with made-up inputs at the ends of the ranges of its symbols,
