@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from typing import Any
+from typing import Any, NamedTuple
 
 from flexor.frontend.cpython.decode import Step
 from flexor.frontend.cpython.flow import Flow, decoded, flow
@@ -62,6 +62,15 @@ def _contents(value: Any) -> Any:
     return value.items if isinstance(value, (ListValue, DictValue)) else value
 
 
+class Passed(NamedTuple):
+    """What was at the head of a loop when it was passed."""
+
+    forks: int
+    keys: dict[Any, Any]
+    places: dict[Any, Value]
+    is_of_before: bool = False  # an iteration of a loop around it, which is written out, has begun since
+
+
 class State:
     """The calls that are open, outermost first, and how many branches of the run lie behind."""
 
@@ -72,7 +81,7 @@ class State:
         self.written: dict[tuple[Any, Any], Value] = {}
         self.pending: dict[tuple[Any, Any], None] = {}  # those of `written` that are still to be done, in order
         self.has_acted = False  # behind a call with an effect
-        self.heads: dict[Any, Any] = {}  # chain at the head of a loop -> (forks, keys, places) when the way here last passed it
+        self.heads: dict[Any, Passed] = {}  # chain at the head of a loop -> what was there when the way here last passed it
         self.objects: dict[int, Value] = {}  # of the arguments, by number: as they are known and written here
         self.is_clobbered = False  # behind a call that may change what is known of Python's objects
 
@@ -84,13 +93,13 @@ class State:
         """Where control is, in every open call."""
         return tuple((id(frame.code), frame.pc) for frame in self.frames)
 
-    def forget_heads(self, begin: int, end: int) -> None:
+    def begin_iteration(self, begin: int, end: int) -> None:
         """An iteration of a loop that is written out begins: loops in its body, from `begin` to `end`, are loops of their own."""
         depth, code = len(self.frames) - 1, id(self.top.code)
         callers = self.chain()[:depth]
-        for chain in [c for c in self.heads if len(c) > depth and c[:depth] == callers]:
-            if chain[depth][0] == code and begin <= chain[depth][1] < end:
-                del self.heads[chain]
+        for chain, passed in self.heads.items():
+            if len(chain) > depth and chain[:depth] == callers and chain[depth][0] == code and begin <= chain[depth][1] < end:
+                self.heads[chain] = passed._replace(is_of_before=True)
 
     def places(self) -> dict[Any, Value]:
         """Everything that may still be read, by place. A caller goes on behind its call, whose arguments are gone."""

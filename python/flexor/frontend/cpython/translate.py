@@ -29,7 +29,7 @@ from flexor.frontend.cpython.lowering import Lowering
 from flexor.frontend.cpython.objects import Objects, Put
 from flexor.frontend.cpython.operations import BRANCHES, Operation
 from flexor.frontend.cpython.recursion import Functions
-from flexor.frontend.cpython.state import Frame, State
+from flexor.frontend.cpython.state import Frame, Passed, State
 from flexor.frontend.cpython.values import (
     Description,
     Dynamic,
@@ -56,6 +56,7 @@ MOST_OPEN_FRAMES = 100  # where a branch of the run decides whether there are mo
 MOST_STEPS = 400_000
 LARGE = 4_000  # steps of a function that is not written twice for a flag
 MOST_VERSIONS = 200
+MOST_ITERATIONS = 16  # of loops that are written out, with a loop of the run in them for each
 _CONDITIONS = {Operation.BRANCH_TRUE, Operation.BRANCH_FALSE}
 
 
@@ -161,6 +162,7 @@ class Translator:
         self.stand_in: Value | None = None  # an input that no call gives, where there are no tensors
         self.objects = Objects(self)
         self._blocks: dict[Any, tuple[Any, Any]] = {}  # key -> (label, what is known of sizes there)
+        self._iterations: dict[Any, int] = {}  # chain at the head of a loop -> iterations of a loop around it, written out
         self._versions: dict[Any, int] = {}  # chain at the head of a loop -> states in which it has come round
         self._todo: list[Block] = []
         self._steps = 0
@@ -353,13 +355,19 @@ class Translator:
 
     def _learn(self, chain: Any, state: State, keys: dict[Any, Any], places: dict[Any, Value]) -> None:
         """A loop comes round with another state: numbers that differ are of the run from the start."""
-        forks, old_keys, old_places = state.heads.get(chain, (state.forks, {}, {}))
-        state.heads[chain] = state.forks, keys, places
+        forks, old_keys, old_places, is_of_before = state.heads.get(chain, Passed(state.forks, {}, {}))
+        state.heads[chain] = Passed(state.forks, keys, places)
+        if is_of_before:
+            self._iterations[chain] = self._iterations.get(chain, 0) + 1
+        # Numbers of iterations that are written out stay known, where there are few; what lists hold would make ways of its own.
+        is_other = is_of_before and self._iterations[chain] <= MOST_ITERATIONS
         if forks != state.forks:  # else no branch of the run lies between: the loop is known at translation
             differing: dict[Any, tuple[Value, Value]] = {}
             for place, value in places.items():
                 if place[0] != "written" and place in old_places and old_keys[place] != keys[place]:
-                    differing.update((place + path, (new, old)) for path, new, old in parts_apart(value, old_places[place]))
+                    apart = parts_apart(value, old_places[place])
+                    kept = (part for part in apart if part[0] or not is_other or isinstance(part[1], ListValue))
+                    differing.update((place + path, (new, old)) for path, new, old in kept)
             changed = {(chain, place) for place, (new, old) in differing.items() if _are_alike(new, old)}
             for place, (new, old) in differing.items():
                 element = calls.element_of(new.items) if isinstance(new, ListValue) and isinstance(old, ListValue) else None
@@ -449,7 +457,7 @@ class Translator:
             if known:
                 frame.stack.append(evaluate.advance(self, iterator))
                 frame.pc += 1
-                self.state.forget_heads(frame.pc, target)
+                self.state.begin_iteration(frame.pc, target)
             else:
                 frame.stack.pop()
                 frame.pc = target
