@@ -8,7 +8,7 @@ from typing import Any
 from flexor.frontend.cpython.guards import MISSING, Guards
 
 FIRST = "the first call"
-Described = dict[str, tuple[Any, ...]]  # of each argument what a key says of it: (class, dtype, axes), (class, value), a class
+Described = dict[str, tuple[Any, ...]]  # of each argument what a key says of it: (class, dtype, axes, device), (class, value), a class
 
 
 def of_translation(described: Described, before: Described | None, guards: Guards | None) -> str:
@@ -27,11 +27,17 @@ def _difference(new: Any, old: Any) -> str:
     if len(new) != 1 or len(old) != 1:
         return "another structure"
     new, old = (part if isinstance(part, tuple) else (part,) for (part,) in (new, old))
-    if len(new) == len(old) == 3 and new[0] is old[0]:  # tensors
+    if len(new) == len(old) == 4 and new[0] is old[0]:  # tensors
         if new[1] != old[1]:
             return f"{new[1]} instead of {old[1]}"
+        if new[3] != old[3]:
+            return f"on {_device(new[3])} instead of {_device(old[3])}"
         return f"{new[2]} axes instead of {old[2]}"
     return f"{_text(new)} instead of {_text(old)}"
+
+
+def _device(index: int) -> str:
+    return "the CPU" if index < 0 else f"CUDA device {index}"
 
 
 def _text(part: tuple[Any, ...]) -> str:
