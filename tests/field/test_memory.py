@@ -126,6 +126,8 @@ def test_f127_calls_leave_nothing_behind():
 
 
 def test_f129_a_deleted_function_lets_its_tensors_go():
+    gc.collect()
+    before = flexor.default_session().stats()["pool"]["live_bytes"]  # results of other tests that somebody holds
     held = torch.ones(1000, 1000)
     seen = weakref.ref(held)
 
@@ -139,7 +141,7 @@ def test_f129_a_deleted_function_lets_its_tensors_go():
     gc.collect()
     assert seen() is None
     flexor.default_session().trim()
-    assert flexor.default_session().stats()["pool"]["live_bytes"] == 0
+    assert flexor.default_session().stats()["pool"]["live_bytes"] <= before
 
 
 def test_f131_a_block_that_small_ones_have_carved_is_whole_again():

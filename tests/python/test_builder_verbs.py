@@ -36,6 +36,8 @@ ELSEWHERE = {
         "error": "raised by the constructor",
         "has_code_generator": "flexor._flexor",
         "default_session": "flexor.default_session",
+        "doctor": "flexor.doctor",
+        "set_device_compiler": "this interpreter, which has Triton or not",
     },
     "Module": {
         "from_text": "flexor.from_text",
