@@ -31,7 +31,7 @@ struct FakeCuda {
     int ran = 0;                  // launches that ran
     int waits = 0;                // for a stream
     bool capturing = false;
-    int dynamic_shared = 0;       // what the function was allowed
+    int dynamic_shared = 0;  // what the function was allowed
 };
 
 }  // namespace flexor::tests

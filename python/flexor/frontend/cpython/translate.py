@@ -355,17 +355,17 @@ class Translator:
 
     def _learn(self, chain: Any, state: State, keys: dict[Any, Any], places: dict[Any, Value]) -> None:
         """A loop comes round with another state: numbers that differ are of the run from the start."""
-        forks, old_keys, old_places, is_of_before = state.heads.get(chain, Passed(state.forks, {}, {}))
+        before: Passed = state.heads.get(chain, Passed(state.forks, {}, {}))
         state.heads[chain] = Passed(state.forks, keys, places)
-        if is_of_before:
+        if before.is_of_before:
             self._iterations[chain] = self._iterations.get(chain, 0) + 1
         # Numbers of iterations that are written out stay known, where there are few; what lists hold would make ways of its own.
-        is_other = is_of_before and self._iterations[chain] <= MOST_ITERATIONS
-        if forks != state.forks:  # else no branch of the run lies between: the loop is known at translation
+        is_other = before.is_of_before and self._iterations[chain] <= MOST_ITERATIONS
+        if before.forks != state.forks:  # else no branch of the run lies between: the loop is known at translation
             differing: dict[Any, tuple[Value, Value]] = {}
             for place, value in places.items():
-                if place[0] != "written" and place in old_places and old_keys[place] != keys[place]:
-                    apart = parts_apart(value, old_places[place])
+                if place[0] != "written" and place in before.places and before.keys[place] != keys[place]:
+                    apart = parts_apart(value, before.places[place])
                     kept = (part for part in apart if part[0] or not is_other or isinstance(part[1], ListValue))
                     differing.update((place + path, (new, old)) for path, new, old in kept)
             changed = {(chain, place) for place, (new, old) in differing.items() if _are_alike(new, old)}
