@@ -156,7 +156,8 @@ public:
         return {.allocator = {},
                 .should_stop =
                     [](void* self) { return std::chrono::steady_clock::now() > static_cast<Budget*>(self)->end_; },
-                .stop_context = this};
+                .stop_context = this,
+                .device = {}};
     }
 
 private:
