@@ -129,7 +129,10 @@ private:
                 .expected(some(function.result_count, "result"));
         }
         for (const ParamDecl& param : function.params) {
-            if (param.kind != ParamKind::kTensor || param.any_rank) continue;
+            if (param.kind != ParamKind::kTensor || param.any_rank) {
+                if (param.dims.empty() && param.frozen.empty()) continue;
+                return refuse(DiagnosticId::kBadOperand).operand(param.name).expected("no dims");
+            }
             if (param.dims.size() > kMaxRank || param.frozen.size() != param.dims.size()) {
                 return refuse(DiagnosticId::kBadOperand).operand(param.name).expected("a rank of at most 12");
             }
