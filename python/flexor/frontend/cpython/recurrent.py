@@ -13,27 +13,27 @@ from flexor.frontend.cpython.values import Arguments, Keywords, Known, ListValue
 if TYPE_CHECKING:
     from flexor.frontend.cpython.translate import Translator
 
-Step = Callable[[Any, Any, Any, Any], Any]  # (torch, projected input, projected state, state) → the next state
+Step = Callable[[Any, Any, Any], Any]  # (projected input, projected state, state) → the next state
 
 
-def _lstm(torch: Any, given: Any, own: Any, state: Any) -> Any:
+def _lstm(given: Any, own: Any, state: Any) -> Any:
     into, forget, new, out = (given + own).chunk(4, 1)
     cell = forget.sigmoid() * state[1] + into.sigmoid() * new.tanh()
     return out.sigmoid() * cell.tanh(), cell
 
 
-def _gru(torch: Any, given: Any, own: Any, state: Any) -> Any:
+def _gru(given: Any, own: Any, state: Any) -> Any:
     reset, update, new = given.chunk(3, 1)
     own_reset, own_update, own_new = own.chunk(3, 1)
     new = (new + (reset + own_reset).sigmoid() * own_new).tanh()
     return (new + (update + own_update).sigmoid() * (state[0] - new),)
 
 
-def _rnn_tanh(torch: Any, given: Any, own: Any, state: Any) -> Any:
+def _rnn_tanh(given: Any, own: Any, state: Any) -> Any:
     return ((given + own).tanh(),)
 
 
-def _rnn_relu(torch: Any, given: Any, own: Any, state: Any) -> Any:
+def _rnn_relu(given: Any, own: Any, state: Any) -> Any:
     return ((given + own).relu(),)
 
 
@@ -54,7 +54,7 @@ def _layers(
             steps = []
             for place in range(x.shape[0]):
                 at_place = given[x.shape[0] - 1 - place] if way else given[place]
-                state = step(torch, at_place, torch.nn.functional.linear(state[0], own[1], own[3]), state)
+                state = step(at_place, torch.nn.functional.linear(state[0], own[1], own[3]), state)
                 steps.append(state[0])
             sequence = torch.stack(steps)
             found = (*found, sequence.flip(0) if way else sequence)
