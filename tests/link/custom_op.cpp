@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "expect.h"
 #include "flexor/op.h"
 #include "flexor/ops.h"
 #include "flexor/session.h"
@@ -19,14 +20,6 @@ using flexor::OpCall;
 using flexor::Session;
 using flexor::Tensor;
 using flexor::Value;
-
-int failures = 0;
-
-void expect(bool holds, const std::string& what) {
-    if (holds) return;
-    std::printf("FAILED: %s\n", what.c_str());
-    ++failures;
-}
 
 std::atomic<int> runs{0};
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "expect.h"
 #include "flexor/session.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
@@ -61,14 +62,6 @@ using flexor::Session;
 using flexor::SizeRange;
 using flexor::Tensor;
 using flexor::Value;
-
-int failures = 0;
-
-void expect(bool holds, const std::string& what) {
-    if (holds) return;
-    std::printf("FAILED: %s\n", what.c_str());
-    ++failures;
-}
 
 struct Program {
     const char* name;
