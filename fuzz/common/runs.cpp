@@ -14,6 +14,7 @@
 #include "bytecode/text.h"
 #include "common/laws.h"
 #include "driver/example.h"
+#include "elements.h"
 #include "flexor/session.h"
 #include "flexor/stress.h"
 #include "ops/op_def.h"
@@ -260,23 +261,6 @@ Character character_of(const bytecode::Module& module) {
         }
         for (const bytecode::Instruction& instruction : function.code)
             out.smooth = out.smooth && instruction.op != bytecode::Opcode::kItem;
-    }
-    return out;
-}
-
-std::vector<double> elements(const Tensor& tensor) {
-    std::vector<double> out;
-    std::vector<std::int64_t> at(tensor.sizes().size(), 0);
-    for (std::int64_t i = 0; i < tensor.numel(); ++i) {
-        std::int64_t place = 0;
-        for (std::size_t d = 0; d < at.size(); ++d) place += at[d] * tensor.strides()[d];
-        out.push_back(is_floating(tensor.dtype())
-                          ? read_real(tensor.dtype(), tensor.data(), place)
-                          : static_cast<double>(read_integer(tensor.dtype(), tensor.data(), place)));
-        for (std::size_t d = at.size(); d-- > 0;) {
-            if (++at[d] < tensor.sizes()[d]) break;
-            at[d] = 0;
-        }
     }
     return out;
 }

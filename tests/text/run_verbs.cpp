@@ -10,6 +10,7 @@
 
 #include "bytecode/public_module.h"
 #include "driver/example.h"
+#include "elements.h"
 #include "fake/device_values.h"
 #include "flexor/session.h"
 #include "flexor/stress.h"
@@ -87,24 +88,6 @@ Status explained(const TextCase& text, bool kernels) {
         }
     }
     return {};
-}
-
-// The elements of a tensor in row-major order.
-std::vector<double> elements(const Tensor& tensor) {
-    std::vector<double> out;
-    std::vector<std::int64_t> at(tensor.sizes().size(), 0);
-    for (std::int64_t i = 0; i < tensor.numel(); ++i) {
-        std::int64_t offset = 0;
-        for (std::size_t d = 0; d < at.size(); ++d) offset += at[d] * tensor.strides()[d];
-        out.push_back(is_floating(tensor.dtype())
-                          ? read_real(tensor.dtype(), tensor.data(), offset)
-                          : static_cast<double>(read_integer(tensor.dtype(), tensor.data(), offset)));
-        for (std::size_t d = at.size(); d-- > 0;) {
-            if (++at[d] < tensor.sizes()[d]) break;
-            at[d] = 0;
-        }
-    }
-    return out;
 }
 
 double tolerance(DType dtype) {
