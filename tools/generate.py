@@ -280,7 +280,7 @@ def outputs() -> dict[Path, str]:
         ("ARCHITECTURE.md", "layers", layer_table()),
         ("README.md", "steps", explain_block(steps_only=True)),
         ("README.md", "figures", readme_table.readme_table()),
-        ("docs/rivals.md", "rivals", readme_table.rivals_table()),
+        ("docs/rivals.md", "rivals", readme_table.rivals_tables()),
         ("docs/cpp.md", "first_hour", first_hour_block()),
         ("docs/how-a-call-works.md", "explain", explain_block()),
     ]:

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""The tables of README.md and docs/rivals.md, from the newest of bench/results/*.json for each processor. Without one there are no tables.
+"""The tables of README.md and docs/rivals.md, from the newest of bench/results/*.json for each processor and from the sessions that ran on
+cards. Without results there are no tables. The README shows the processor of which the most is measured; docs/rivals.md shows all.
 
-tools/generate.py writes them; run alone, this prints the table of the README."""
+tools/generate.py writes them; run alone, this prints those of the README."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,11 +73,13 @@ def table(head: list[str], body: list[list[Any]]) -> str:
 
 
 def readme_table() -> str:
-    """A table a processor: one line for each figure with a goal, and for each case in which a rival ran."""
-    return "\n".join(_readme_table(path, rows) for path, rows in results()) or NOTHING_YET
+    """The goals on the processor of which most groups are measured (of equals the newest), and the programs on cards."""
+    of_cpus = sorted(results(), key=lambda result: (len({row.group for row in result[1]}), result[0].name))
+    tables = [_goals_table(path, rows) for path, rows in of_cpus[-1:]]
+    return "\n".join(tables + [_card_table(path) for path in sessions_on_cards()]) or NOTHING_YET
 
 
-def _readme_table(path: Path, rows: list[Row]) -> str:
+def _goals_table(path: Path, rows: list[Row]) -> str:
     body = []
     for group, case in cases(rows):
         for row in rows:
@@ -93,12 +97,13 @@ def _readme_table(path: Path, rows: list[Row]) -> str:
     return source(path, rows) + " Above 1.00× Flexor is faster.\n\n" + table(head, body)
 
 
-def rivals_table() -> str:
-    """A table a processor: every engine of every timed case."""
-    return "\n".join(_rivals_table(path, rows) for path, rows in results()) or NOTHING_YET
+def rivals_tables() -> str:
+    """Two tables a processor: each figure with a goal or a rival, and every engine of every timed case."""
+    both = (part for path, rows in results() for part in (_goals_table(path, rows), _engines_table(path, rows)))
+    return "\n".join(both) or NOTHING_YET
 
 
-def _rivals_table(path: Path, rows: list[Row]) -> str:
+def _engines_table(path: Path, rows: list[Row]) -> str:
     timed = [row for row in rows if row.median_s is not None]
     engines = list(dict.fromkeys(row.engine for row in timed))
     engines.sort(key=lambda name: (not name.startswith("flexor"), name in NOT_RIVALS, name))
@@ -107,7 +112,33 @@ def _rivals_table(path: Path, rows: list[Row]) -> str:
     for group, case in cases(timed):
         line = [by_place.get((group, case, engine)) for engine in engines]
         body.append([f"{group}: {case}", *(figure(row.median_s) if row else "" for row in line)])
-    return source(path, rows) + "\n\n" + table(["case", *engines], body)
+    return "All engines:\n\n" + table(["case", *engines], body)
+
+
+def sessions_on_cards() -> list[Path]:
+    return sorted((ROOT / "bench/results").glob("gpu-session-*.json"))
+
+
+def beside_torch(case: dict[str, Any]) -> Iterator[tuple[list[str], dict[str, Any]]]:
+    """The places of a case of tools/gpu/session.py where both engines were timed: the keys that lead there, and the dict of the times."""
+    if isinstance(case.get("flexor"), dict) and isinstance(case.get("torch"), dict):
+        yield [], case
+    for key, value in case.items():
+        if isinstance(value, dict):
+            yield from (([key, *keys], times) for keys, times in beside_torch(value))
+
+
+def _card_table(path: Path) -> str:
+    session = json.loads(path.read_text())
+    body = []
+    for case in session["cases"]:
+        for keys, times in beside_torch(case):
+            sizes = "".join(f", S={key}" for key in keys if key.isdigit())
+            ours, torch = (times[engine]["back_to_back_us"] * 1e-6 for engine in ("flexor", "torch"))
+            host = figure(times["flexor"]["host_us"] * 1e-6)
+            body.append([case["case"] + sizes, figure(ours), figure(torch), f"{torch / ours:.2f}×", host])
+    head = ["program", "Flexor", "torch, eager", "torch ÷ Flexor", "host time of a call"]
+    return f"{session['card']}; calls back to back, `bench/results/{path.name}`.\n\n" + table(head, body)
 
 
 if __name__ == "__main__":
