@@ -1,5 +1,6 @@
 """Ops whose results follow the order or the truth of elements, against torch: sizes, layouts, dtypes, NaN in each lane."""
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is the oracle")
@@ -162,3 +163,87 @@ def test_one_compilation_serves_every_count():
     stats = session.stats()
     assert stats["compilations"] == 1
     assert stats["interpreted_ops"] == 0
+
+
+def beside_eager(f, make):
+    """Whether a jitted function gives, writes and raises what eager does, call after call; and its fallbacks."""
+    jitted = flexor.jit(f, fallback="silent")
+
+    def outcome(function):
+        arguments = make()
+        try:
+            return repr((function(*arguments), arguments))
+        except Exception as error:
+            return "IndexError" if isinstance(error, IndexError | RuntimeError) else repr(error)
+
+    for _ in range(3):
+        assert outcome(jitted) == outcome(f)
+    return jitted.stats()["fallbacks"]
+
+
+PLACES = (lambda n: torch.tensor(n), lambda n: np.array(n), lambda n: np.int64(n), lambda n: n)
+
+
+def placed(f, sizes, place):
+    """Arguments of a function: an array or tensor and what names a place."""
+    as_numpy = isinstance(place, (np.ndarray, np.generic))
+    return beside_eager(f, lambda: ((np.zeros if as_numpy else torch.zeros)(sizes), place))
+
+
+@pytest.mark.parametrize("make", PLACES)
+def test_what_one_place_selects_is_a_view_where_the_framework_says_so(make):
+    def written(x, i):
+        y = x[i]
+        y += 1
+        return x.sum()
+
+    def read(x, i):
+        y = x[i]
+        x += 1
+        return y
+
+    def given(x, i):
+        return x[:, i]
+
+    for f in (written, read, given):
+        assert not placed(f, (3, 2), make(1))
+    for framework in (torch, np):
+        x = framework.ones((3, 2))
+        jitted = flexor.jit(given)
+        for _ in range(3):
+            place = make(1)
+            if isinstance(place, torch.Tensor) != (framework is torch) and not isinstance(place, int):
+                continue
+            expected = given(x, place)
+            got = jitted(x, place)
+            x *= 2
+            assert got.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("make", PLACES)
+def test_places_out_of_range_of_rows_without_elements(make):
+    def after_a_write(x, i):
+        x += 1
+        return x[i], x
+
+    for f in (lambda x, i: x[i], lambda x, i: x[:, i], lambda x, i: x[i] + 1, after_a_write):
+        for sizes in ((3, 0), (0, 3), (0, 0)):
+            for place in (-4, -3, 0, 2, 3, 7):
+                placed(f, sizes, make(place))
+
+
+@pytest.mark.parametrize("bad", (-1, 3, 4))
+def test_indices_out_of_range_of_rows_without_elements(bad):
+    def after_a_write(x, i):
+        x += 1
+        return x.index_select(0, i)
+
+    rows = (lambda x, i: x.index_select(0, i), lambda x, i: torch.nn.functional.embedding(i, x), after_a_write, lambda x, i: x[i], lambda x, i: x[:, i])
+    for f in rows:
+        for sizes in ((3, 0), (0, 3), (0, 0)):
+            for index in ([bad], [0, bad], []):
+                beside_eager(f, lambda: (torch.zeros(sizes), torch.tensor(index, dtype=torch.long)))
+    for f in (lambda x, i: x[i], lambda x, i: np.take(x, i, axis=0)):
+        for sizes in ((3, 0), (0, 0)):
+            for index in ([bad], [0, bad], []):
+                beside_eager(f, lambda: (np.zeros(sizes), np.array(index, dtype=np.int64)))

@@ -550,7 +550,7 @@ class Composites:
     def indexed_along(self, x: Any, dim: Any, index: Any) -> Any:
         """torch.index_select, of a tensor without axes too."""
         if plain(self.rank(x)):
-            return self.writer.op("index_select", x, index, axis=dim)
+            return self.taken(x, index, dim, "index_select")
         if plain(dim) not in (0, -1):
             raise NotWritten("an axis that is not there")
         self.assume_equal(self.count(index), Known(1), "one index")

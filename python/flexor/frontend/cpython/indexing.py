@@ -6,6 +6,8 @@ import operator
 import types
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
+import numpy as np
+
 from flexor.frontend.cpython import attributes, calls, evaluate, helpers, instances, lowering, special
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
@@ -179,7 +181,14 @@ def selected(t: Translator, tensor: Dynamic, index: Value) -> Value:
     if len(parts) > 1:
         parts = [_flat_places(t, [t.writer.size(value, axis + i) for i in range(len(parts))], parts)]
         value = t.writer.op("flatten", value, start_axis=axis, end_axis=axis + len(indices) - 1)
-    return t.writer.op("take", value, parts[0], axis=axis, wrap=True)
+    if t.lowering.framework == "torch" and value.rank > 1:
+        # Looked at where there is something to copy, or nothing to choose from.
+        some = t.lowering.positive(t.writer.size(value, axis))
+        if not (isinstance(some, Known) and some.object):
+            none = t.lowering.zero(t.lowering.count(parts[0]))
+            t.assume(t.lowering.either(some, none), "something to choose from", IndexError)
+        return t.writer.op("take", value, parts[0], axis=axis, wrap=True)
+    return t.lowering.taken(value, parts[0], axis, wrap=True)  # type: ignore[no-any-return]
 
 
 def _walked(t: Translator, tensor: Dynamic, steps: list[Value], *, writes: bool) -> tuple[Dynamic, list[tuple[int, Dynamic]]]:
@@ -188,6 +197,10 @@ def _walked(t: Translator, tensor: Dynamic, steps: list[Value], *, writes: bool)
     op = t.writer.op
     indices: list[tuple[int, Dynamic]] = []
     items = [_row_of(t, item) for item in steps]
+    chooses = t.lowering.framework == "torch" or all(_is_integer(item) or not evaluate.is_tensor(item) for item in items)
+    copies = chooses and any(_is_integer(item) and t.class_of_input(item) is np.ndarray for item in items)  # as NumPy does
+    if chooses and (writes or t.knowledge.selects):
+        items = [t.writer.item(item) if _is_integer(item) else item for item in items]
     if t.lowering.framework == "numpy":  # which takes integers for tensors without axes, where there are tensors
         places = [i for i, item in enumerate(items) if evaluate.is_tensor(item) or _is_place(item)]
         if any(map(evaluate.is_tensor, items)) and places[-1] - places[0] + 1 != len(places):
@@ -215,17 +228,18 @@ def _walked(t: Translator, tensor: Dynamic, steps: list[Value], *, writes: bool)
             rows = op("nonzero", item)
             indices += [(axis + i, op("select", rows, axis=1, index=i)) for i in range(item.rank)]
             axis += item.rank
+        elif chooses and _is_integer(item):
+            value = t.lowering.taken(value, item, axis, wrap=True)
+            if not copies:  # a copy in the place of a view, as long as nobody can tell
+                value.is_fresh, t.has_copied = False, True
         elif isinstance(item, Dynamic) and item.kind == "tensor" and item.dtype in ("int64", "int32") and item.rank >= 0:
-            if item.rank == 0 and not writes and t.lowering.framework == "torch":  # which takes it for an integer
-                value = op("take", value, item, axis=axis, wrap=True)
-                continue
             indices.append((axis, item))
             axis += 1
         else:
             raise NotWritten("an index that is no integer, slice or tensor of integers")
     if writes and any(item.rank == 0 for _, item in indices) and indices[-1][0] - indices[0][0] + 1 != len(indices):
         raise NotWritten("an index without axes on the other side of a slice")
-    return value, indices
+    return (op("clone", value) if copies and t.knowledge.selects else value), indices
 
 
 def _adjacent(t: Translator, value: Dynamic, axes: list[int]) -> tuple[Dynamic, int]:
@@ -287,6 +301,11 @@ def _put(t: Translator, tensor: Dynamic, index: Value, value: Value) -> Value:
     new = t.lowering.put_from(view, axis, [part for _, part in indices], value)
     t.lowering.written(view, "assign", new)
     return tensor
+
+
+def _is_integer(value: Value) -> TypeGuard[Dynamic]:
+    """A tensor without axes that the frameworks take for an integer: what it selects is a view."""
+    return isinstance(value, Dynamic) and value.kind == "tensor" and value.rank == 0 and value.dtype in ("int64", "int32")
 
 
 def _is_place(value: Value) -> bool:
@@ -353,7 +372,7 @@ def set_item(t: Translator, container: Value, index: Value, value: Value) -> Non
                 raise NotWritten("an object")
             if _is_mask(index) and not (isinstance(value, Dynamic) and value.kind == "tensor" and value.rank > 0):
                 return _fill_where(t, container, index, value)
-            if any(isinstance(i, Dynamic) and i.kind == "tensor" for i in _steps(t, container, index)):
+            if any(isinstance(i, Dynamic) and i.kind == "tensor" and not _is_integer(i) for i in _steps(t, container, index)):
                 return _put(t, container, index, value)
             view = selected(t, container, index)
             return t.lowering.written(view, "assign", value)  # type: ignore[no-any-return]

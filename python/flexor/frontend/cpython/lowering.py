@@ -35,8 +35,9 @@ def lifted(value: Any) -> Any:
 class Lowering(Composites, Layers, Losses, Matrices, Masked, Orders, Placement, Ranges, Windows):
     """The names that an expression of a row may call. Ops of the registry are attributes."""
 
-    def __init__(self, writer: Writer, guards: Guards, framework: str, assume: Callable[..., None]) -> None:
+    def __init__(self, writer: Writer, guards: Guards, framework: str, assume: Callable[..., None], has_acted: Callable[[], bool]) -> None:
         self.writer, self.guards, self.framework, self.assume = writer, guards, framework, assume
+        self.has_acted = has_acted  # whether what is written stands behind an effect
         self.writes = 0  # written so far, to memory that others may see
         self.targets: set[str | None] = set()  # the inputs whose memory that is; None: one that is not known
 

@@ -176,6 +176,55 @@ class Placement:
             self.assume(self._same_size(self.writer.size(rows, 0), output_size), "a promise of the number of all repeats", RuntimeError)
         return self.writer.op("take", x, rows, axis=axis)
 
+    def taken(self, x: Any, index: Any, axis: Any = 0, op: str = "take", *, wrap: bool = False) -> Any:
+        """The slices of x that an index names along an axis. Kernels look at the index where they copy an element: where slices have
+        none, it is looked at here."""
+        at, rank = plain(axis), plain(self.rank(x))
+        if type(at) is int and -rank <= at < rank:
+            self._look_at(index, x, at % rank, wrap)
+        extra = {"wrap": True} if wrap else {}
+        return self.writer.op(op, x, index, axis=axis, **extra)
+
+    def rows_of(self, table: Any, ids: Any) -> Any:
+        """F.embedding."""
+        if plain(self.rank(table)) == 2:
+            self._look_at(ids, table, 0, wraps=False)
+        return self.writer.op("embedding", ids, table)
+
+    def _look_at(self, index: Any, x: Any, axis: int, wraps: bool) -> None:
+        sizes = self.shape_of(x)
+        size = sizes.pop(axis)
+        if all(isinstance(other, Known) and other.object for other in sizes):
+            return
+        elements: Value = Known(1)
+        for other in sizes:
+            elements = self.multiplied(elements, other)
+        fine = self.positive(elements)
+        if self.has_acted() or isinstance(fine, Known):  # Python cannot begin anew: all of the index is looked at
+            op = self.writer.op
+            inside = op("logical_and", op("ge", index, self.negated(size) if wraps else Known(0)), op("lt", index, size))
+            self.assume(self.item(op("reduce_all", inside)), "indices that are in range", IndexError)
+            return
+        self.assume(self.either(fine, self.zero(self.count(index))), "slices that have elements")
+
+    def positive(self, size: Value) -> Value:
+        """Whether a size is not 0."""
+        return self._compared("gt", size, Known(0))  # type: ignore[no-any-return]
+
+    def zero(self, size: Value) -> Value:
+        """Whether a size is 0."""
+        return self._compared("eq", size, Known(0))  # type: ignore[no-any-return]
+
+    def either(self, a: Value, b: Value) -> Value:
+        """Whether one of two conditions holds."""
+        if isinstance(a, Known):
+            return a if a.object else b
+        return self.writer.scalar("or", a, b) if isinstance(b, Dynamic) else b if b.object else a  # type: ignore[attr-defined]
+
+    def negated(self, size: Value) -> Value:
+        """A size with the other sign."""
+        return Known(-size.object) if isinstance(size, Known) else self.writer.scalar("neg", size)
+
     def segmented(self, data: Any, reduce: Any, lengths: Any, initial: Any) -> Any:
         """torch.segment_reduce by lengths along axis 0."""
         how = {"max": "amax", "min": "amin"}.get(plain(reduce), plain(reduce))

@@ -78,6 +78,7 @@ class Knowledge:
     undoes: bool | None = False  # a run that raises takes its writes to tensors back; None: it cannot
     numbers: dict[tuple[Any, ...], float] = dataclasses.field(default_factory=dict)  # that objects of the arguments held, by path
     varying_numbers: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)  # those that have been found to be others
+    selects: bool = False  # what a tensor without axes chooses from another is a view, and someone can tell that from a copy
     live: set[tuple[int, Any]] = dataclasses.field(default_factory=set)  # attributes that the function writes
     elements: dict[Any, tuple[str, str | None, int]] = dataclasses.field(default_factory=dict)  # of lists that loops fill
     results: dict[tuple[Any, ...], tuple[str, int]] = dataclasses.field(default_factory=dict)  # tensors that sites gave
@@ -130,7 +131,7 @@ class Translator:
         self.later = Guards()  # those of `guards` that are relied on behind a call that may change what they say
         self.later_inputs: set[int] = set()  # the same of live inputs, by number
         self.knowledge = knowledge
-        self.lowering = Lowering(self.writer, self.guards, promotion, self.assume)
+        self.lowering = Lowering(self.writer, self.guards, promotion, self.assume, lambda: self.state.has_acted)
         self.is_placed = False  # a tensor was met: the program runs where it lies
         self.name = name
         self.live_inputs: list[tuple[Any, Place, Dynamic]] = []  # tensors and numbers found on the way
@@ -151,6 +152,8 @@ class Translator:
         self._is_strict = False  # no effect may stand anywhere
         self.clobbers = False  # calls of the run may change objects of Python's that are read later
         self.has_rolled = False
+        self.has_copied = False  # such a view is a copy
+        self.has_shown = False  # tensors that may be such copies have been handed to Python
         self.flags: list[Dynamic] = []  # arguments that have decided branches
         self.learns = False  # the kinds of some results are still to be seen
         self.arguments: dict[str | None, str] = {}  # names by which values of arguments may become known
@@ -189,6 +192,9 @@ class Translator:
             raise NotTranslated("an exception that the function catches, beside effects", self._acts_in_try or self.catches)
         if self.opens and not (self.has_effects or self.has_lasting_writes):
             self.catches = frame.line  # Python begins such a call anew, and leaves its managers itself
+        if self.has_copied and (self.has_shown or self.has_effects or self.lowering.has_writes):
+            self.knowledge.selects = True
+            raise Restart
         effects.check_order(self)
         self.objects.settle()
 
@@ -566,6 +572,7 @@ class Translator:
             value = results.computed(value, self.writer.constant)
         given = TupleValue([value, *(written for _, written in writes)]) if writes else value
         self.keep_private(given)
+        self.has_shown |= self._are_shown(given, has_inputs=False)
         self.keep_unpacked(given)  # the caller gets the tensor itself, or a view of it
         template, values = results.template(given)
         places = tuple(place for place, _ in writes)
@@ -692,6 +699,7 @@ class Translator:
                 self._acts_in_try = self.state.top.line
             self.state.has_acted = True
         is_own = raises or bookkeeping
+        self.has_shown |= not is_own and self._are_shown((*arguments, *(keywords or {}).values()))
         written = foreign.write(self, what, function, arguments, keywords or {}, result, is_pure, learns, clobbers, promise, is_own)
         if clobbers:
             self.clobbers = self.state.is_clobbered = True
@@ -706,6 +714,10 @@ class Translator:
         if attributes.is_tensor_object(obj):
             return self.live(("object", id(obj)), attributes.type_text(obj, with_sizes=True), Place("object", obj), obj)
         return Known(obj)
+
+    def _are_shown(self, values: Any, *, has_inputs: bool = True) -> bool:
+        """Whether there are tensors among values that may be copies in the place of views, or that views may be of."""
+        return any(not v.is_fresh and v.kind in ("tensor", "list") and (has_inputs or v.anywhere is None) for v in dynamics(values))
 
     def made(self, cls: type, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Known:
         """An object that nothing but the program sees, made of plain objects; one serves every call, as it is not written to."""

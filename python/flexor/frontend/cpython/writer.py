@@ -247,7 +247,9 @@ class Writer:
         rank += op == "stack"
         native = self.function.ops(op, [content.native], {"axis": axis})[0]
         self.function.promise(native, promise_text("tensor", dtype, rank))
-        return Dynamic("tensor", native, None, dtype, rank)
+        made = Dynamic("tensor", native, None, dtype, rank)
+        made.is_fresh = True
+        return made
 
     def length(self, content: Dynamic) -> Dynamic:
         """The length of a list."""
