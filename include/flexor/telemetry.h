@@ -98,8 +98,12 @@ struct Stats {
 
     std::uint64_t kernel_launches = 0;  // on devices too
     std::uint64_t device_launches = 0;
-    std::uint64_t device_syncs = 0;         // times that a run waited for its device
-    std::uint64_t device_copied_bytes = 0;  // between host and device
+    std::uint64_t device_syncs = 0;          // times that a run waited for its device
+    std::uint64_t device_copied_bytes = 0;   // between host and device
+    std::uint64_t device_variants = 0;       // of kernels, that launches asked the compiler for
+    std::uint64_t device_stand_ins = 0;      // launches by another variant than their own, which was not there yet
+    std::uint64_t device_compile_waits = 0;  // launches that waited for the compiler: nothing served
+    double device_compile_wait_seconds = 0;
     std::uint64_t kernels_compiled = 0;
     std::uint64_t kernel_cache_hits = 0;
     std::uint64_t code_bytes = 0;

@@ -1,9 +1,11 @@
 #include "driver/device_kernels.h"
 
 #include <atomic>
+#include <cstdlib>
 #include <optional>
+#include <tuple>
 
-#include "codegen/triton/compiler_process.h"
+#include "codegen/triton/compiler_pool.h"
 #include "codegen/triton/device_launcher.h"
 #include "driver/host_function.h"
 #include "loopir/loopir.h"
@@ -17,9 +19,10 @@ using runtime::cuda::CudaPointer;
 using runtime::cuda::CudaStream;
 using runtime::cuda::Device;
 using runtime::cuda::Launcher;
+using runtime::cuda::LaunchReport;
 
-struct DeviceKernels::Compiler : codegen::triton::CompilerProcess {
-    using CompilerProcess::CompilerProcess;
+struct DeviceKernels::Compiler : codegen::triton::CompilerPool {
+    using CompilerPool::CompilerPool;
 };
 
 namespace {
@@ -30,8 +33,8 @@ public:
     explicit CompiledLauncher(std::shared_ptr<codegen::triton::DeviceLauncher> launcher)
         : launcher_(std::move(launcher)) {}
 
-    Expected<void> launch(std::span<const CudaPointer> buffers, const std::int64_t* params, CudaPointer fault,
-                          CudaStream stream) override {
+    Expected<LaunchReport> launch(std::span<const CudaPointer> buffers, const std::int64_t* params, CudaPointer fault,
+                                  CudaStream stream) override {
         if (refused_.load(std::memory_order_acquire)) return Diagnostic(*refusal_);
         auto done = launcher_->launch(buffers, params, fault, stream);
         if (done || done.error().id() != DiagnosticId::kKernelCompilerFailed) return done;
@@ -40,6 +43,10 @@ public:
         refused_.store(true, std::memory_order_release);
         return done;
     }
+    std::uint32_t prefetch(std::span<const CudaPointer> buffers, const std::int64_t* params) override {
+        return launcher_->prefetch(buffers, params);
+    }
+    void settle() override { launcher_->settle(); }
 
 private:
     std::shared_ptr<codegen::triton::DeviceLauncher> launcher_;
@@ -62,12 +69,33 @@ void DeviceKernels::set_compiler(std::vector<std::string> command) {
     compiler_ = nullptr;
 }
 
+void DeviceKernels::end() {
+    std::shared_ptr<Compiler> last;
+    {
+        const std::lock_guard lock(mutex_);
+        last = compiler_;
+    }
+    if (last != nullptr) last->close();
+}
+
+void DeviceKernels::settle() {
+    std::vector<std::shared_ptr<Launcher>> all;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& [hash, item] : items_) all.push_back(item.launcher);
+    }
+    for (const auto& launcher : all) launcher->settle();
+}
+
 std::shared_ptr<DeviceKernels::Compiler> DeviceKernels::compiler() {
     if (compiler_ != nullptr) return compiler_;
     std::vector<std::string> command = support::kernel_compiler_from_environment();
     if (command.empty()) command = command_;
     if (command.empty()) return nullptr;
     compiler_ = std::make_shared<Compiler>(std::move(command));
+    // Threads that load machine code must not outlive what they load it into.
+    static const int registered = std::atexit([] { instance().end(); });
+    std::ignore = registered;
     return compiler_;
 }
 
@@ -82,6 +110,7 @@ Expected<KernelCache::Built> DeviceKernels::fill(std::span<executable::KernelSlo
             .found("no command that compiles kernels")
             .hint("FLEXOR_KERNEL_COMPILER or Session::set_device_compiler names one; the Python package does");
     }
+    FLEXOR_ASSIGN(const bool stand_ins, support::stand_ins_from_environment());
     for (executable::KernelSlot& slot : kernels) {
         const std::size_t hash = loopir::structural_hash(slot.ir);
         const auto [begin, end] = items_.equal_range(hash);
@@ -93,7 +122,7 @@ Expected<KernelCache::Built> DeviceKernels::fill(std::span<executable::KernelSlo
             ++built.hits;
             continue;
         }
-        auto made = codegen::triton::DeviceLauncher::create(slot.ir, device, compiler);
+        auto made = codegen::triton::DeviceLauncher::create(slot.ir, device, compiler, stand_ins);
         if (!made) {
             error = std::move(made).error();
             continue;
@@ -102,6 +131,8 @@ Expected<KernelCache::Built> DeviceKernels::fill(std::span<executable::KernelSlo
         items_.emplace(hash, Item{slot.ir, device.get(), slot.launcher});
         ++built.compiled;
     }
+    // Its launches will want them in a moment.
+    if (built.compiled > 0) compiler->expect(built.compiled);
     if (error) return *std::move(error);
     return built;
 }
@@ -135,8 +166,8 @@ public:
     EvaluatedLauncher(const loopir::Kernel& kernel, std::shared_ptr<const Device> device)
         : kernel_(kernel), device_(std::move(device)) {}
 
-    Expected<void> launch(std::span<const CudaPointer> buffers, const std::int64_t* params, CudaPointer fault,
-                          CudaStream stream) override {
+    Expected<LaunchReport> launch(std::span<const CudaPointer> buffers, const std::int64_t* params, CudaPointer fault,
+                                  CudaStream stream) override {
         std::vector<std::uint64_t> words(buffers.begin(), buffers.end());
         words.push_back(fault);
         for (std::size_t i = 0; i < kernel_.param_count; ++i) words.push_back(static_cast<std::uint64_t>(params[i]));
@@ -144,9 +175,10 @@ public:
         std::vector<void*> pointers;
         for (std::uint64_t& word : words) pointers.push_back(&word);
         const auto& driver = device_->driver();
-        return driver.check(driver.launch(reinterpret_cast<runtime::cuda::CudaFunction>(&function), 1, 1, 1, 1, 1, 1, 0,
-                                          stream, pointers.data(), nullptr),
-                            "cuLaunchKernel", "kernel " + kernel_.name);
+        FLEXOR_TRY(driver.check(driver.launch(reinterpret_cast<runtime::cuda::CudaFunction>(&function), 1, 1, 1, 1, 1,
+                                              1, 0, stream, pointers.data(), nullptr),
+                                "cuLaunchKernel", "kernel " + kernel_.name));
+        return LaunchReport{};
     }
 
 private:

@@ -28,6 +28,9 @@ public:
     Expected<KernelCache::Built> fill(std::span<executable::KernelSlot> kernels,
                                       const std::shared_ptr<const runtime::cuda::Device>& device);
 
+    // Waits until every variant that launches have asked for is compiled.
+    void settle();
+
     // Whether kernels can be compiled, for people.
     std::string compiler_report();
 
@@ -39,6 +42,7 @@ private:
         std::shared_ptr<runtime::cuda::Launcher> launcher;
     };
     std::shared_ptr<Compiler> compiler();
+    void end();
 
     std::mutex mutex_;
     std::vector<std::string> command_;

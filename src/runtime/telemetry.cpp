@@ -170,6 +170,10 @@ Stats Telemetry::snapshot() const {
         stats.device_launches += shard->device_launches.get();
         stats.device_syncs += shard->device_syncs.get();
         stats.device_copied_bytes += shard->device_copied_bytes.get();
+        stats.device_variants += shard->device_variants.get();
+        stats.device_stand_ins += shard->device_stand_ins.get();
+        stats.device_compile_waits += shard->device_compile_waits.get();
+        stats.device_compile_wait_seconds += static_cast<double>(shard->device_compile_wait_ns.get()) * 1e-9;
         stats.region_exits += shard->region_exits.get();
         std::lock_guard heat_lock(shard->mutex_);
         for (const auto& [key, cell] : shard->heat_) {
@@ -224,11 +228,27 @@ Stats Telemetry::snapshot() const {
 void Telemetry::reset() {
     std::lock_guard lock(mutex_);
     for (const auto& shard : shards_) {
-        for (Counter* counter :
-             {&shard->calls, &shard->failed_calls, &shard->exact.hits, &shard->exact.misses, &shard->exact.samples,
-              &shard->exact.sampled_ns, &shard->symbolic.hits, &shard->symbolic.misses, &shard->symbolic.samples,
-              &shard->symbolic.sampled_ns, &shard->compiled_ops, &shard->interpreted_ops, &shard->launches,
-              &shard->region_exits, &shard->device_launches, &shard->device_syncs, &shard->device_copied_bytes})
+        for (Counter* counter : {&shard->calls,
+                                 &shard->failed_calls,
+                                 &shard->exact.hits,
+                                 &shard->exact.misses,
+                                 &shard->exact.samples,
+                                 &shard->exact.sampled_ns,
+                                 &shard->symbolic.hits,
+                                 &shard->symbolic.misses,
+                                 &shard->symbolic.samples,
+                                 &shard->symbolic.sampled_ns,
+                                 &shard->compiled_ops,
+                                 &shard->interpreted_ops,
+                                 &shard->launches,
+                                 &shard->region_exits,
+                                 &shard->device_launches,
+                                 &shard->device_syncs,
+                                 &shard->device_copied_bytes,
+                                 &shard->device_variants,
+                                 &shard->device_stand_ins,
+                                 &shard->device_compile_waits,
+                                 &shard->device_compile_wait_ns})
             counter->clear();
         std::lock_guard heat_lock(shard->mutex_);
         shard->heat_.clear();

@@ -77,6 +77,7 @@ public:
     Counter compiled_ops, interpreted_ops;
     Counter launches, region_exits;
     Counter device_launches, device_syncs, device_copied_bytes;
+    Counter device_variants, device_stand_ins, device_compile_waits, device_compile_wait_ns;
 
     // True for one call in kSampleEvery.
     bool sample() { return (ticks_++ & (kSampleEvery - 1)) == 0; }

@@ -195,6 +195,9 @@ std::string to_json(const Stats& stats) {
     json.member("evictions", stats.evictions);
     json.member("device_launches", stats.device_launches).member("device_syncs", stats.device_syncs);
     json.member("device_copied_bytes", stats.device_copied_bytes);
+    json.member("device_variants", stats.device_variants).member("device_stand_ins", stats.device_stand_ins);
+    json.member("device_compile_waits", stats.device_compile_waits);
+    json.member("device_compile_wait_seconds", stats.device_compile_wait_seconds);
     for (const auto& [name, pool] : {std::pair{"pool", &stats.pool}, std::pair{"device_pool", &stats.device_pool}}) {
         json.key(name).begin('{').member("live_bytes", pool->live_bytes).member("reserved_bytes", pool->reserved_bytes);
         json.member("peak_live_bytes", pool->peak_live_bytes).member("peak_reserved_bytes", pool->peak_reserved_bytes);
@@ -266,6 +269,14 @@ std::string to_prometheus(const Stats& stats) {
              real(stats.device_syncs));
     text.one("flexor_device_copied_bytes_total", "counter", "Bytes copied between host and device.",
              real(stats.device_copied_bytes));
+    text.one("flexor_device_variants_total", "counter", "Variants of kernels asked of the compiler of devices.",
+             real(stats.device_variants));
+    text.one("flexor_device_stand_ins_total", "counter", "Launches by another variant than their own.",
+             real(stats.device_stand_ins));
+    text.one("flexor_device_compile_waits_total", "counter", "Launches that waited for the compiler of devices.",
+             real(stats.device_compile_waits));
+    text.one("flexor_device_compile_wait_seconds_total", "counter", "Time that launches waited for the compiler.",
+             stats.device_compile_wait_seconds);
     text.family("flexor_device_pool_bytes", "gauge", "Pool memory of devices by state.");
     text.sample(real(stats.device_pool.live_bytes), "state=\"live\"");
     text.sample(real(stats.device_pool.reserved_bytes), "state=\"reserved\"");
@@ -356,6 +367,10 @@ std::string to_text(const Stats& stats) {
                std::to_string(stats.device_syncs) + " waits, " + support::text_from_bytes(stats.device_copied_bytes) +
                " copied, " + support::text_from_bytes(stats.device_pool.live_bytes) + " live, " +
                support::text_from_bytes(stats.device_pool.reserved_bytes) + " reserved\n";
+        out += "device variants  " + std::to_string(stats.device_variants) + " compiled, " +
+               std::to_string(stats.device_stand_ins) + " launches by stand-ins, " +
+               std::to_string(stats.device_compile_waits) + " waited, " +
+               seconds_text(stats.device_compile_wait_seconds) + " in all\n";
     }
     if (stats.packed_weight_bytes > 0)
         out += "packed weights   " + support::text_from_bytes(stats.packed_weight_bytes) + "\n";

@@ -30,6 +30,12 @@ Expected<std::optional<int>> vector_bits_from_environment() {
                   [](std::int64_t value) { return value == 128 || value == 256 || value == 512; });
 }
 
+Expected<bool> stand_ins_from_environment() {
+    FLEXOR_ASSIGN(const std::optional<int> value,
+                  number("FLEXOR_STAND_INS", "0 or 1", [](std::int64_t value) { return value == 0 || value == 1; }));
+    return value.value_or(1) == 1;
+}
+
 std::vector<std::string> kernel_compiler_from_environment() {
     const char* const text = std::getenv("FLEXOR_KERNEL_COMPILER");
     std::vector<std::string> words;
@@ -42,6 +48,7 @@ std::vector<std::string> kernel_compiler_from_environment() {
 Expected<void> check_environment() {
     FLEXOR_TRY(threads_from_environment());
     FLEXOR_TRY(vector_bits_from_environment());
+    FLEXOR_TRY(stand_ins_from_environment());
     return {};
 }
 

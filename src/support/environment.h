@@ -13,6 +13,7 @@ inline constexpr int kMaxThreads = 1024;
 
 Expected<std::optional<int>> threads_from_environment();      // FLEXOR_NUM_THREADS: 1 to kMaxThreads
 Expected<std::optional<int>> vector_bits_from_environment();  // FLEXOR_VECTOR_BITS: 128, 256 or 512
+Expected<bool> stand_ins_from_environment();                  // FLEXOR_STAND_INS: 0 or 1, which it is unset
 std::vector<std::string> kernel_compiler_from_environment();  // FLEXOR_KERNEL_COMPILER, by spaces
 Expected<void> check_environment();                           // the first refusal of them all
 

@@ -81,13 +81,27 @@ Expected<Tensor> device_weight(const std::shared_ptr<const runtime::cuda::Device
     return tensor;
 }
 
-Expected<void> DeviceRun::launch(runtime::cuda::Launcher& launcher, void* const* buffers, std::size_t count,
-                                 const std::int64_t* params, std::uint32_t fault_word) {
+Expected<std::shared_ptr<const Diagnostic>> DeviceRun::launch(runtime::cuda::Launcher& launcher, void* const* buffers,
+                                                              std::size_t count, const std::int64_t* params,
+                                                              std::uint32_t fault_word) {
     static_assert(sizeof(void*) == sizeof(CudaPointer));
     shard_.launches.add();
     shard_.device_launches.add();
-    return launcher.launch({reinterpret_cast<const CudaPointer*>(buffers), count}, params,
-                           state_.faults->address(fault_word), stream_);
+    FLEXOR_ASSIGN(runtime::cuda::LaunchReport report,
+                  launcher.launch({reinterpret_cast<const CudaPointer*>(buffers), count}, params,
+                                  state_.faults->address(fault_word), stream_));
+    if (report.requested > 0) shard_.device_variants.add(report.requested);
+    if (report.stand_in) shard_.device_stand_ins.add();
+    if (report.waited_ns > 0) {
+        shard_.device_compile_waits.add();
+        shard_.device_compile_wait_ns.add(report.waited_ns);
+    }
+    return std::move(report.refusal);
+}
+
+void DeviceRun::prefetch(runtime::cuda::Launcher& launcher, void* const* buffers, std::size_t count,
+                         const std::int64_t* params) {
+    shard_.device_variants.add(launcher.prefetch({reinterpret_cast<const CudaPointer*>(buffers), count}, params));
 }
 
 Expected<void> DeviceRun::read(void* to, const void* from, std::size_t bytes) {

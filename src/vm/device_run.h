@@ -47,8 +47,13 @@ public:
     }
     Expected<Tensor> bytes(std::int64_t count) { return state_.pool->bytes(count, stream_); }
 
-    Expected<void> launch(runtime::cuda::Launcher& launcher, void* const* buffers, std::size_t count,
-                          const std::int64_t* params, std::uint32_t fault_word);
+    // The refusal of a variant that another one stands in for, if there is one to be told.
+    Expected<std::shared_ptr<const Diagnostic>> launch(runtime::cuda::Launcher& launcher, void* const* buffers,
+                                                       std::size_t count, const std::int64_t* params,
+                                                       std::uint32_t fault_word);
+    // Begins to compile what such a launch needs.
+    void prefetch(runtime::cuda::Launcher& launcher, void* const* buffers, std::size_t count,
+                  const std::int64_t* params);
 
     // Waits until `bytes` are there. Afterwards a fault of what has run so far is known.
     Expected<void> read(void* to, const void* from, std::size_t bytes);

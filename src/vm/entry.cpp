@@ -100,6 +100,7 @@ void Entry::prepare(const bytecode::Module& module) {
         max_params = std::max(max_params, static_cast<std::uint32_t>(launch.params.size()));
         max_buffers = std::max(max_buffers, static_cast<std::uint32_t>(launch.buffers.size()));
     }
+    if (e.signature.device.kind != DeviceKind::kCpu) prefetched.reset(new std::atomic<bool>[e.blocks.size()] {});
     outputs.clear();
     for (const Block& block : e.blocks) {
         if (block.arena_bytes != executable::kNoSlot) uses_arena = true;

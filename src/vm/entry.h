@@ -41,6 +41,7 @@ struct Entry {
     std::vector<std::vector<const executable::TensorRef*>> outputs;
     std::vector<bool> writes_source;         // per launch: it writes to an argument's memory (or to what may be one)
     std::vector<std::uint32_t> fault_words;  // per launch, on a device: the word that it sets where it stumbles
+    std::unique_ptr<std::atomic<bool>[]> prefetched;  // per block, on a device: its kernels have been asked for
     bool uses_arena = false;
     std::uint32_t max_params = 0, max_buffers = 0, max_moves = 0;
 

@@ -114,7 +114,10 @@ public:
             const bool again = scratch_.visited[index];
             scratch_.visited[index] = true;
             returning_ = &block.terminator;
-            if (!enter(block, again) || !steps(block, again, entry_.outputs[index])) return;
+            if (!enter(block, again)) return;
+            const bool first =
+                device_ != nullptr && !entry_.prefetched[index].exchange(true, std::memory_order_relaxed);
+            if (!steps(block, again, first, entry_.outputs[index])) return;
             const Terminator& end = block.terminator;
             switch (end.kind) {
                 case Terminator::Kind::kJump: index = jump(end.jumps[0]); continue;
@@ -282,10 +285,11 @@ private:
 
     // ------------------------------------------------------------ steps
 
-    bool steps(const Block& block, bool again, const std::vector<const TensorRef*>& outputs) {
+    bool steps(const Block& block, bool again, bool first, const std::vector<const TensorRef*>& outputs) {
         const std::size_t count = block.steps.size();
         for (std::size_t i = 0; i < count; ++i) {
             const Step& step = block.steps[i];
+            if (first && (i == 0 || sets_numbers(block.steps[i - 1]))) prefetch(block, i);
             if (again && step.once) continue;
             switch (step.kind) {
                 case Step::Kind::kLaunch:
@@ -366,17 +370,42 @@ private:
         auto done = device_->launch(*kernel.launcher, launch_buffers_, launch.buffers.size(), launch_params_,
                                     entry_.fault_words[index]);
         if (!done) return refuse(std::move(done).error(), 0, kernel.ir.name);
+        if (*done != nullptr && context_.telemetry != nullptr) {
+            const std::string& name = context_.module->functions[static_cast<std::size_t>(context_.function)].name;
+            context_.telemetry->record_not_compiled(
+                runtime::NotCompiled::kFailed, name, 0,
+                kernel.ir.name + ": a variant, in whose place another one runs: " + (*done)->to_string(), 0);
+        }
         if (entry_.writes_source[index]) note_writes(launch);
         return true;
+    }
+
+    void fill_launch(const executable::Launch& launch) {
+        for (std::size_t i = 0; i < launch.buffers.size(); ++i) launch_buffers_[i] = buffers_[launch.buffers[i]];
+        for (std::size_t i = 0; i < launch.params.size(); ++i) launch_params_[i] = frame_[launch.params[i]];
+    }
+
+    static bool sets_numbers(const Step& step) {
+        return step.kind == Step::Kind::kCallSizes || step.kind == Step::Kind::kReadInt ||
+               step.kind == Step::Kind::kReadFloat || step.kind == Step::Kind::kFrame || step.kind == Step::Kind::kList;
+    }
+
+    // The kernels of a block are compiled beside each other: those from a step on whose numbers are known by then.
+    void prefetch(const Block& block, std::size_t from) {
+        for (std::size_t i = from; i < block.steps.size() && !sets_numbers(block.steps[i]); ++i) {
+            const Step& step = block.steps[i];
+            if (step.kind != Step::Kind::kLaunch) continue;
+            const executable::Launch& launch = e_.launches[step.index];
+            fill_launch(launch);
+            device_->prefetch(*e_.kernels[launch.kernel].launcher, launch_buffers_, launch.buffers.size(),
+                              launch_params_);
+        }
     }
 
     bool launch(std::uint32_t index) {
         const executable::Launch& launch = e_.launches[index];
         if (launched_++ == 0 ? context_.stop->stopped() : context_.stop->poll()) return stopped();
-        const std::size_t buffer_count = launch.buffers.size();
-        for (std::size_t i = 0; i < buffer_count; ++i) launch_buffers_[i] = buffers_[launch.buffers[i]];
-        const std::size_t param_count = launch.params.size();
-        for (std::size_t i = 0; i < param_count; ++i) launch_params_[i] = frame_[launch.params[i]];
+        fill_launch(launch);
         if (device_ != nullptr) return launch_on_device(index);
         const runtime::KernelHandle& kernel = *e_.kernels[launch.kernel].handle;
         void* workspace = nullptr;

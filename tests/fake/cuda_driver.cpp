@@ -6,7 +6,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <set>
+#include <sstream>
 
 #include "driver/host_function.h"
 
@@ -88,6 +91,23 @@ private:
     std::multimap<std::size_t, std::size_t> free_;
 };
 
+struct FakeModule {
+    bool states_sizes = false;
+    std::vector<std::size_t> sizes;
+    std::string code;
+};
+std::mutex module_mutex;
+std::set<const void*> known_modules;
+
+const FakeModule* module_of(const void* function) {
+    const std::lock_guard lock(module_mutex);
+    return known_modules.contains(function) ? static_cast<const FakeModule*>(function) : nullptr;
+}
+
+const std::vector<std::size_t>& sizes_of(const FakeModule* module) {
+    return module != nullptr && module->states_sizes ? module->sizes : state.parameter_bytes;
+}
+
 void* at(std::uint64_t address) { return reinterpret_cast<void*>(DeviceMemory::instance().to_host(address)); }
 
 }  // namespace
@@ -140,28 +160,46 @@ CALL(cuCtxPopCurrent_v2, void**) {
     --state.pushed;
     return 0;
 }
-CALL(cuModuleLoadData, void** module, const void*) {
+CALL(cuModuleLoadData, void** module, const void* image) {
     if (const int error = result_of("cuModuleLoadData")) return error;
+    auto made = std::make_unique<FakeModule>();
+    std::istringstream words(static_cast<const char*>(image));
+    std::string first;
+    words >> first;
+    if (first == "parameters") {
+        made->states_sizes = true;
+        std::size_t size = 0;
+        while (words >> size) made->sizes.push_back(size);
+        words.clear();
+        std::getline(words, first, ';');
+        std::getline(words, made->code, '\0');
+    }
     ++state.modules;
-    *module = &state;
+    const std::lock_guard lock(module_mutex);
+    known_modules.insert(made.get());
+    *module = made.release();
     return 0;
 }
-CALL(cuModuleUnload, void*) {
+CALL(cuModuleUnload, void* module) {
     --state.modules;
+    const std::lock_guard lock(module_mutex);
+    known_modules.erase(module);
+    delete static_cast<FakeModule*>(module);
     return 0;
 }
-CALL(cuModuleGetFunction, void** function, void*, const char*) {
-    *function = &state;
+CALL(cuModuleGetFunction, void** function, void* module, const char*) {
+    *function = module;
     return result_of("cuModuleGetFunction");
 }
 CALL(cuFuncSetAttribute, void*, int, int value) {
     state.dynamic_shared = value;
     return 0;
 }
-CALL(cuFuncGetParamInfo, void*, std::size_t index, std::size_t* offset, std::size_t* size) {
-    if (index >= state.parameter_bytes.size()) return 1;
+CALL(cuFuncGetParamInfo, void* function, std::size_t index, std::size_t* offset, std::size_t* size) {
+    const std::vector<std::size_t>& sizes = sizes_of(module_of(function));
+    if (index >= sizes.size()) return 1;
     *offset = 8 * index;
-    *size = state.parameter_bytes[index];
+    *size = sizes[index];
     return 0;
 }
 CALL(cuStreamCreate, void** stream, unsigned) {
@@ -238,7 +276,8 @@ CALL(cuLaunchKernel, void* function, unsigned x, unsigned y, unsigned z, unsigne
      unsigned shared, void* stream, void** parameters, void**) {
     if (const int error = result_of("cuLaunchKernel")) return error;
     if (x == 0) return 1;  // as the driver does
-    if (function != &state) {
+    const FakeModule* module = module_of(function);
+    if (module == nullptr) {
         const auto& host = *static_cast<const flexor::driver::HostFunction*>(function);
         std::vector<std::uint64_t> words;
         for (std::size_t i = 0; i < host.arguments; ++i)
@@ -247,10 +286,10 @@ CALL(cuLaunchKernel, void* function, unsigned x, unsigned y, unsigned z, unsigne
         host.run(host.context, words.data());
         return 0;
     }
-    flexor::tests::FakeLaunch launch{{x, y, z}, threads, shared, stream, {}};
-    for (std::size_t i = 0; i < state.parameter_bytes.size(); ++i) {
+    flexor::tests::FakeLaunch launch{{x, y, z}, threads, shared, stream, {}, module->code};
+    for (std::size_t i = 0; i < sizes_of(module).size(); ++i) {
         std::uint64_t value = 0;
-        std::memcpy(&value, parameters[i], state.parameter_bytes[i]);
+        std::memcpy(&value, parameters[i], sizes_of(module)[i]);
         launch.values.push_back(value);
     }
     state.launches.push_back(launch);

@@ -2,7 +2,8 @@
 // A CUDA driver for machines without a GPU. Tests load it in the place of libcuda and look at it through fake_cuda_state.
 //
 // Device memory has addresses of its own, which the host cannot read: what forgets to copy ends there. A function that is a
-// driver::HostFunction runs at its launch; every other launch is recorded alone.
+// driver::HostFunction runs at its launch; every other launch is recorded alone. A module whose image is a text, "parameters 8 4;" and
+// what a test wants to find again, has functions with such parameters; those of others have FakeCuda::parameter_bytes.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ struct FakeLaunch {
     unsigned shared;
     void* stream;
     std::vector<std::uint64_t> values;  // of the parameters' sizes
+    std::string code;                   // behind the sizes, of a module that states them
 };
 
 struct FakeCuda {

@@ -71,7 +71,9 @@ struct CompilerProcess::Impl {
     std::vector<std::string> command;
     double limit_seconds;
     std::mutex mutex;
+    std::mutex ending;  // what changes pid and closed holds it
     pid_t pid = -1;
+    bool closed = false;
     pid_t owner = -1;  // the process that started it
     int to = -1, from = -1;
     std::string input;                 // read and not used yet
@@ -86,6 +88,7 @@ struct CompilerProcess::Impl {
         if (from >= 0) close(from);
         to = from = -1;
         input.clear();
+        const std::lock_guard lock(ending);
         if (pid > 0 && owner == getpid()) {
             kill(-pid, SIGKILL);  // the tools that it runs too
             while (waitpid(pid, nullptr, 0) == -1 && errno == EINTR) {
@@ -115,16 +118,24 @@ struct CompilerProcess::Impl {
         posix_spawnattr_init(&attributes);
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
         posix_spawnattr_setpgroup(&attributes, 0);
-        const int error = posix_spawnp(&pid, words[0], &actions, &attributes, words.data(), environ);
+        int error = ECANCELED;
+        {
+            const std::lock_guard lock(ending);
+            if (!closed) error = posix_spawnp(&pid, words[0], &actions, &attributes, words.data(), environ);
+            if (error != 0) pid = -1;
+            owner = getpid();
+        }
         posix_spawnattr_destroy(&attributes);
         posix_spawn_file_actions_destroy(&actions);
-        owner = getpid();
         close(in[0]);
         close(out[1]);
         to = in[1];
         from = out[0];
+        if (error == ECANCELED) {
+            stop();
+            return failed("the compiler's process has ended");
+        }
         if (error != 0) {
-            pid = -1;
             stop();
             return *(absent = missing(command[0] + ": " + std::strerror(error)));
         }
@@ -137,6 +148,11 @@ struct CompilerProcess::Impl {
         if (first->starts_with("triton ")) return {};
         stop();
         return *(absent = missing(first->starts_with("missing ") ? first->substr(8) : "'" + *first + "'"));
+    }
+
+    Expected<void> ready(Clock::time_point end) {
+        if (owner != getpid()) stop();  // after a fork the process serves whoever started it
+        return pid < 0 ? start(end) : Expected<void>{};
     }
 
     // Waits until the descriptor is ready.
@@ -224,8 +240,7 @@ struct CompilerProcess::Impl {
 
     Expected<Answer> ask(const CompileRequest& request) {
         const Clock::time_point end = deadline();
-        if (owner != getpid()) stop();  // after a fork the process serves whoever started it
-        if (pid < 0) FLEXOR_TRY(start(end));
+        FLEXOR_TRY(ready(end));
         FLEXOR_TRY(send(request_text(request), end));
         return read_answer(end);
     }
@@ -238,6 +253,19 @@ CompilerProcess::CompilerProcess(std::vector<std::string> command, double limit_
 }
 
 CompilerProcess::~CompilerProcess() { impl_->stop(); }
+
+void CompilerProcess::start() {
+    const std::lock_guard lock(impl_->mutex);
+    if (impl_->absent || (impl_->pid > 0 && impl_->owner == getpid())) return;
+    // What fails here fails at the request again, which tells it.
+    if (!impl_->ready(impl_->deadline())) impl_->stop();
+}
+
+void CompilerProcess::end() {
+    const std::lock_guard lock(impl_->ending);
+    impl_->closed = true;
+    if (impl_->pid > 0 && impl_->owner == getpid()) kill(-impl_->pid, SIGKILL);
+}
 
 Expected<runtime::cuda::DeviceCode> CompilerProcess::compile(const CompileRequest& request) {
     const std::lock_guard lock(impl_->mutex);

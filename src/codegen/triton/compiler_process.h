@@ -25,6 +25,11 @@ public:
     // refused at once); E0708 it ended, took too long, or does not take the source.
     Expected<runtime::cuda::DeviceCode> compile(const CompileRequest& request);
 
+    // Starts the process, if it does not run, so that the first request finds it.
+    void start();
+    // Ends the process, in the middle of a request too, which then is refused as is every later one. From any thread.
+    void end();
+
 private:
     struct Impl;
     std::unique_ptr<Impl> impl_;

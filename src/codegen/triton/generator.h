@@ -29,6 +29,12 @@ public:
 
     // Refused with NoCodeGenerator: attention whose heads turn out to be too wide.
     Expected<LaunchPlan> plan(const std::int64_t* params, int multiprocessors, const Forced& forced = {}) const;
+    // A launch of these sizes, whose own plan is `wanted`, by the machine code that was compiled for `made`; none where that
+    // assumes what does not hold, or where its tile cannot walk them.
+    std::optional<LaunchPlan> plan_as(const LaunchPlan& made, const LaunchPlan& wanted, const std::int64_t* params,
+                                      int multiprocessors) const;
+    // A plan near `wanted` whose machine code serves other sizes too: any with indices of the same width.
+    LaunchPlan general(const LaunchPlan& wanted, const std::int64_t* params, int multiprocessors) const;
     KernelSource write(Form form, int chunks = 1) const;
     // `divisible` says of each argument of `source` whether all its values are multiples of 16.
     CompileRequest request(const KernelSource& source, const LaunchPlan& plan,

@@ -41,6 +41,7 @@ struct RowTuning {
     int threads = 0;                                  // that a multiprocessor runs at once; -1: one tile a program
     int stages = 0;                                   // of the loop over tiles
     int chunks = 0;
+    const LaunchPlan* like = nullptr;  // its form, chunks, tile, parts and warps, whether they fit or not
 };
 
 LaunchPlan plan_row(const RowLayout& layout, const std::int64_t* params, int multiprocessors,

@@ -85,6 +85,14 @@ private:
     }
 
     void choose_tile() {
+        if (tuning_.like != nullptr) {
+            const LaunchPlan& like = *tuning_.like;
+            out_.form = like.form;
+            out_.chunks = like.chunks;
+            side_[0] = like.constant("BLOCK_0");
+            side_[1] = like.constant("BLOCK_1");
+            return;
+        }
         const std::int64_t along[2] = {out_.extents[layout_.axis_dim[0]], out_.extents[layout_.axis_dim[1]]};
         const int* contiguous = layout_.contiguous;
         const bool turned = layout_.elementwise ? contiguous[0] > 0 : contiguous[0] > contiguous[1];
@@ -137,6 +145,13 @@ private:
 
     // Few long rows are shared by several programs. The outermost loop is shared first.
     void split_rows() {
+        if (tuning_.like != nullptr) {
+            if (out_.form != Form::kSplit) return;
+            parts_ = tuning_.like->constant("PARTS");
+            if (!layout_.loops.empty()) parts_outer_ = tuning_.like->constant("PARTS_OUTER");
+            share_tiles();
+            return;
+        }
         if (!may_split(layout_)) return;
         std::int64_t row = 1;
         for (std::uint32_t dim = body_.parallel; dim < body_.rank(); ++dim)
@@ -155,6 +170,10 @@ private:
             parts /= parts_outer_;
         }
         parts_ = parts;
+        share_tiles();
+    }
+
+    void share_tiles() {
         const std::int64_t all = parts_ * parts_outer_;
         out_.counters = out_.tiles;
         for (const DType dtype : partial_dtypes(layout_))
@@ -173,7 +192,7 @@ private:
             if (out_.form == Form::kSplit) tuning_.elements_per_thread = 8;
         }
         const std::int64_t warps = power_of_two(elements / tuning_.elements_per_thread / 32, kMostWarps);
-        out_.warps = static_cast<int>(warps);
+        out_.warps = tuning_.like != nullptr ? tuning_.like->warps : static_cast<int>(warps);
         // A tile that is read once has nothing to share with the next one.
         const bool once = layout_.elementwise || out_.form == Form::kResident;
         const int threads = tuning_.threads != 0 ? tuning_.threads : once ? -1 : kThreads;

@@ -1,12 +1,21 @@
 #pragma once
 // A kernel of a program, made ready for one device, whoever compiled it.
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "runtime/cuda/driver.h"
 #include "support/expected.h"
 
 namespace flexor::runtime::cuda {
+
+// What a launch met, for telemetry.
+struct LaunchReport {
+    std::uint64_t waited_ns = 0;                // for its machine code
+    std::uint32_t requested = 0;                // variants that it asked the compiler for
+    bool stand_in = false;                      // its own variant is not there: another one ran
+    std::shared_ptr<const Diagnostic> refusal;  // why it never will be; told once
+};
 
 // Thread-safe.
 class Launcher {
@@ -15,8 +24,14 @@ public:
 
     // `buffers`: one a loopir::BufferParam, on the device. `fault`: an i32 that the device can write, set where an index
     // is out of range or a divisor is 0, never cleared. Nothing happens where there is nothing to compute.
-    virtual Expected<void> launch(std::span<const CudaPointer> buffers, const std::int64_t* params, CudaPointer fault,
-                                  CudaStream stream) = 0;
+    virtual Expected<LaunchReport> launch(std::span<const CudaPointer> buffers, const std::int64_t* params,
+                                          CudaPointer fault, CudaStream stream) = 0;
+
+    // Begins to compile what such a launch needs, and waits for nothing. Buffers that are not known yet are 0. The number of
+    // variants asked for.
+    virtual std::uint32_t prefetch(std::span<const CudaPointer>, const std::int64_t*) { return 0; }
+    // Waits until everything that was asked for is compiled.
+    virtual void settle() {}
 };
 
 }  // namespace flexor::runtime::cuda

@@ -174,6 +174,12 @@ TEST(Environment, NumbersAreCheckedAndAbsentWhereNotGiven) {
         EXPECT_FALSE(check_environment()) << wrong;
     }
     ::unsetenv("FLEXOR_VECTOR_BITS");
+    EXPECT_TRUE(*support::stand_ins_from_environment());
+    ::setenv("FLEXOR_STAND_INS", "0", 1);
+    EXPECT_FALSE(*support::stand_ins_from_environment());
+    ::setenv("FLEXOR_STAND_INS", "no", 1);
+    EXPECT_EQ(support::check_environment().error().id(), DiagnosticId::kBadOption);
+    ::unsetenv("FLEXOR_STAND_INS");
 }
 
 }  // namespace
