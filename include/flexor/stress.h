@@ -15,6 +15,8 @@ struct StressOptions {
     bool end_at_once = false;  // a region ends behind its first op and at every loop head
     // Library in the place of CUDA's driver; with evaluate_kernels it runs driver::HostFunctions.
     std::string device_driver = {};
+    // Library in the place of cuBLASLt; with evaluate_kernels it computes what products it can.
+    std::string product_library = {};
 };
 
 }  // namespace flexor

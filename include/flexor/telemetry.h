@@ -98,6 +98,7 @@ struct Stats {
 
     std::uint64_t kernel_launches = 0;  // on devices too
     std::uint64_t device_launches = 0;
+    std::uint64_t library_launches = 0;      // of them products that cuBLASLt computed
     std::uint64_t device_syncs = 0;          // times that a run waited for its device
     std::uint64_t device_copied_bytes = 0;   // between host and device
     std::uint64_t device_variants = 0;       // of kernels, that launches asked the compiler for

@@ -127,7 +127,13 @@ Expected<KernelCache::Built> DeviceKernels::fill(std::span<executable::KernelSlo
             error = std::move(made).error();
             continue;
         }
-        slot.launcher = std::make_shared<CompiledLauncher>(*std::move(made));
+        slot.launcher = products_.choose(slot.ir, device, std::make_shared<CompiledLauncher>(*std::move(made)),
+                                         [&](const loopir::Kernel& kernel) -> DeviceProducts::Made {
+                                             auto launcher = codegen::triton::DeviceLauncher::create(
+                                                 kernel, device, compiler, stand_ins);
+                                             if (!launcher) return nullptr;
+                                             return std::make_shared<CompiledLauncher>(*std::move(launcher));
+                                         });
         items_.emplace(hash, Item{slot.ir, device.get(), slot.launcher});
         ++built.compiled;
     }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "driver/device_products.h"
 #include "driver/kernel_cache.h"
 #include "executable/executable.h"
 #include "runtime/cuda/device.h"
@@ -47,6 +48,7 @@ private:
     std::mutex mutex_;
     std::vector<std::string> command_;
     std::shared_ptr<Compiler> compiler_;
+    DeviceProducts products_{product_policy()};
     std::unordered_multimap<std::size_t, Item> items_;
 };
 

@@ -79,7 +79,12 @@ Expected<void> Pipeline::build_for_device(executable::Executable& executable, co
     if (options_.evaluate_kernels) {
         for (executable::KernelSlot& slot : executable.kernels) {
             slot.launcher = evaluated_launcher(slot.ir, device);
-            if (slot.launcher == nullptr) refused->insert(refused->end(), slot.sites.begin(), slot.sites.end());
+            if (slot.launcher == nullptr) {
+                refused->insert(refused->end(), slot.sites.begin(), slot.sites.end());
+                continue;
+            }
+            slot.launcher = products_.choose(slot.ir, device, std::move(slot.launcher),
+                                             [&](const auto& kernel) { return evaluated_launcher(kernel, device); });
         }
         if (!refused->empty()) return Diagnostic(DiagnosticId::kNoCodeGenerator).found("an extern kernel");
         times.kernels_built = static_cast<std::uint32_t>(executable.kernels.size());

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "driver/device_products.h"
 #include "runtime/cuda/devices.h"
 #include "runtime/telemetry.h"
 #include "specialize/specialize.h"
@@ -25,13 +26,19 @@ struct PipelineOptions {
     bool fuse = true;               // false: one kernel per op (a stress switch)
     bool evaluate_kernels = false;  // kernels run in the loop-IR evaluator (a stress switch; needs no code generator)
     bool end_at_once = false;       // regions end behind their first op (a stress switch)
+    std::string product_library = {};  // with evaluate_kernels computes what products it can (a stress switch)
 };
 
 class Pipeline : public vm::Compiler {
 public:
     // `devices` outlive the pipeline; null: it compiles for the host alone.
     Pipeline(const PipelineOptions& options, runtime::Telemetry* telemetry, runtime::cuda::Devices* devices = nullptr)
-        : options_(options), telemetry_(telemetry), devices_(devices) {}
+        : options_(options),
+          telemetry_(telemetry),
+          devices_(devices),
+          products_(
+              options.product_library.empty() ? codegen::product::Policy::kNever : codegen::product::Policy::kAlways,
+              options.product_library) {}
 
     Expected<std::shared_ptr<const executable::Executable>> compile(const vm::CompileRequest& request) override;
 
@@ -53,6 +60,7 @@ private:
     PipelineOptions options_;
     runtime::Telemetry* telemetry_;
     runtime::cuda::Devices* devices_;
+    DeviceProducts products_;  // of evaluated kernels
     std::mutex mutex_;
     std::map<const executable::Executable*, StageTimes> times_;  // until described
     struct Refusals {

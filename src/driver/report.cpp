@@ -7,6 +7,7 @@
 #include "bytecode/text.h"
 #include "executable/executable.h"
 #include "loopir/loopir.h"
+#include "runtime/cuda/launcher.h"
 #include "support/diagnostic.h"
 #include "support/expected.h"
 #include "support/text.h"
@@ -58,7 +59,8 @@ std::string kernel_text(const executable::Executable& executable, std::uint32_t 
     std::string text = loopir::print(kernel.ir);
     while (!text.empty() && text.back() == '\n') text.pop_back();
     return text + "\n; reads " + std::to_string(loopir::traffic(kernel.ir).reads) + ", intermediate writes " +
-           std::to_string(intermediate_writes(executable, index)) + "\n";
+           std::to_string(intermediate_writes(executable, index)) + "\n" +
+           (kernel.launcher == nullptr || kernel.launcher->note().empty() ? "" : "; " + kernel.launcher->note() + "\n");
 }
 
 }  // namespace

@@ -85,7 +85,8 @@ struct Session::Impl {
           own_devices(stress.device_driver.empty() ? nullptr
                                                    : std::make_unique<runtime::cuda::Devices>(stress.device_driver)),
           devices(own_devices != nullptr ? *own_devices : runtime::cuda::Devices::system()),
-          pipeline({stress.fuse, stress.evaluate_kernels, stress.end_at_once}, &telemetry, &devices),
+          pipeline({stress.fuse, stress.evaluate_kernels, stress.end_at_once, stress.product_library}, &telemetry,
+                   &devices),
           engine(
               {given.exact_only, given.exact_capacity, given.entry_capacity, given.max_call_depth, stress.fail_guards},
               given.compile && (driver::Pipeline::available() || stress.evaluate_kernels) ? &pipeline : nullptr, pool,
@@ -289,7 +290,8 @@ std::string Session::doctor() {
     return "processor  " +
            std::string(has_code_generator() ? "kernels are compiled"
                                             : "kernels are interpreted: a build without LLVM") +
-           "\n" + runtime::cuda::device_report() + driver::DeviceKernels::instance().compiler_report();
+           "\n" + runtime::cuda::device_report() + driver::DeviceKernels::instance().compiler_report() +
+           runtime::cuda::CublasLt::report();
 }
 
 bool Session::has_code_generator() { return driver::Pipeline::available(); }

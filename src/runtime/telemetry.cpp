@@ -168,6 +168,7 @@ Stats Telemetry::snapshot() const {
         stats.interpreted_ops += shard->interpreted_ops.get();
         stats.kernel_launches += shard->launches.get();
         stats.device_launches += shard->device_launches.get();
+        stats.library_launches += shard->library_launches.get();
         stats.device_syncs += shard->device_syncs.get();
         stats.device_copied_bytes += shard->device_copied_bytes.get();
         stats.device_variants += shard->device_variants.get();
@@ -243,6 +244,7 @@ void Telemetry::reset() {
                                  &shard->launches,
                                  &shard->region_exits,
                                  &shard->device_launches,
+                                 &shard->library_launches,
                                  &shard->device_syncs,
                                  &shard->device_copied_bytes,
                                  &shard->device_variants,

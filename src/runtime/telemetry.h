@@ -76,7 +76,7 @@ public:
     RungCounters exact, symbolic;
     Counter compiled_ops, interpreted_ops;
     Counter launches, region_exits;
-    Counter device_launches, device_syncs, device_copied_bytes;
+    Counter device_launches, library_launches, device_syncs, device_copied_bytes;
     Counter device_variants, device_stand_ins, device_compile_waits, device_compile_wait_ns;
 
     // True for one call in kSampleEvery.

@@ -194,7 +194,7 @@ std::string to_json(const Stats& stats) {
     json.member("packed_weight_bytes", stats.packed_weight_bytes).member("region_exits", stats.region_exits);
     json.member("evictions", stats.evictions);
     json.member("device_launches", stats.device_launches).member("device_syncs", stats.device_syncs);
-    json.member("device_copied_bytes", stats.device_copied_bytes);
+    json.member("device_copied_bytes", stats.device_copied_bytes).member("library_launches", stats.library_launches);
     json.member("device_variants", stats.device_variants).member("device_stand_ins", stats.device_stand_ins);
     json.member("device_compile_waits", stats.device_compile_waits);
     json.member("device_compile_wait_seconds", stats.device_compile_wait_seconds);
@@ -265,6 +265,8 @@ std::string to_prometheus(const Stats& stats) {
     text.family("flexor_kernel_launches_total", "counter", "Kernel launches.");
     text.sample(real(stats.kernel_launches - stats.device_launches), "device=\"cpu\"");
     text.sample(real(stats.device_launches), "device=\"cuda\"");
+    text.one("flexor_library_launches_total", "counter", "Products on devices that cuBLASLt computed.",
+             real(stats.library_launches));
     text.one("flexor_device_syncs_total", "counter", "Times that a run waited for its device.",
              real(stats.device_syncs));
     text.one("flexor_device_copied_bytes_total", "counter", "Bytes copied between host and device.",
@@ -364,6 +366,7 @@ std::string to_text(const Stats& stats) {
     out += "\n";
     if (stats.device_launches > 0) {
         out += "device           " + std::to_string(stats.device_launches) + " launches, " +
+               (stats.library_launches > 0 ? std::to_string(stats.library_launches) + " of cuBLASLt, " : "") +
                std::to_string(stats.device_syncs) + " waits, " + support::text_from_bytes(stats.device_copied_bytes) +
                " copied, " + support::text_from_bytes(stats.device_pool.live_bytes) + " live, " +
                support::text_from_bytes(stats.device_pool.reserved_bytes) + " reserved\n";

@@ -45,10 +45,22 @@ std::vector<std::string> kernel_compiler_from_environment() {
     return words;
 }
 
+Expected<std::optional<std::string>> library_products_from_environment() {
+    const char* const text = std::getenv("FLEXOR_CUBLASLT");
+    if (text == nullptr || *text == '\0') return std::optional<std::string>();
+    const std::string said = text;
+    if (said == "measured" || said == "never" || said == "always") return std::optional<std::string>(said);
+    return Diagnostic(DiagnosticId::kBadOption)
+        .operand("FLEXOR_CUBLASLT")
+        .found(quote(text))
+        .expected("measured, never or always");
+}
+
 Expected<void> check_environment() {
     FLEXOR_TRY(threads_from_environment());
     FLEXOR_TRY(vector_bits_from_environment());
     FLEXOR_TRY(stand_ins_from_environment());
+    FLEXOR_TRY(library_products_from_environment());
     return {};
 }
 

@@ -15,6 +15,7 @@ Expected<std::optional<int>> threads_from_environment();      // FLEXOR_NUM_THRE
 Expected<std::optional<int>> vector_bits_from_environment();  // FLEXOR_VECTOR_BITS: 128, 256 or 512
 Expected<bool> stand_ins_from_environment();                  // FLEXOR_STAND_INS: 0 or 1, which it is unset
 std::vector<std::string> kernel_compiler_from_environment();  // FLEXOR_KERNEL_COMPILER, by spaces
-Expected<void> check_environment();                           // the first refusal of them all
+Expected<std::optional<std::string>> library_products_from_environment();  // FLEXOR_CUBLASLT: measured, never or always
+Expected<void> check_environment();                                        // the first refusal of them all
 
 }  // namespace flexor::support

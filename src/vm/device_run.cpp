@@ -85,11 +85,12 @@ Expected<std::shared_ptr<const Diagnostic>> DeviceRun::launch(runtime::cuda::Lau
                                                               std::size_t count, const std::int64_t* params,
                                                               std::uint32_t fault_word) {
     static_assert(sizeof(void*) == sizeof(CudaPointer));
-    shard_.launches.add();
-    shard_.device_launches.add();
     FLEXOR_ASSIGN(runtime::cuda::LaunchReport report,
                   launcher.launch({reinterpret_cast<const CudaPointer*>(buffers), count}, params,
                                   state_.faults->address(fault_word), stream_));
+    shard_.launches.add(report.launches);
+    shard_.device_launches.add(report.launches);
+    if (report.by_library > 0) shard_.library_launches.add(report.by_library);
     if (report.requested > 0) shard_.device_variants.add(report.requested);
     if (report.stand_in) shard_.device_stand_ins.add();
     if (report.waited_ns > 0) {

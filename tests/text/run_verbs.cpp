@@ -150,6 +150,7 @@ std::vector<Engine> engines() {
         out.push_back(device);
     }
     out.push_back({"device, every region ends at once", {}, {.end_at_once = true}, true});
+    out.push_back({"device, products of the library", {}, {.product_library = FLEXOR_FAKE_CUBLASLT}, true});
     out.push_back({"device, interpreter", {.compile = false}, {}, true});
     for (Engine& engine : out) {
         if (!engine.on_device) continue;

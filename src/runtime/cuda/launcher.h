@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "runtime/cuda/driver.h"
 #include "support/expected.h"
@@ -15,6 +16,8 @@ struct LaunchReport {
     std::uint32_t requested = 0;                // variants that it asked the compiler for
     bool stand_in = false;                      // its own variant is not there: another one ran
     std::shared_ptr<const Diagnostic> refusal;  // why it never will be; told once
+    std::uint32_t launches = 1;                 // handed over; one too where there was nothing to compute
+    std::uint32_t by_library = 0;               // of them
 };
 
 // Thread-safe.
@@ -32,6 +35,9 @@ public:
     virtual std::uint32_t prefetch(std::span<const CudaPointer>, const std::int64_t*) { return 0; }
     // Waits until everything that was asked for is compiled.
     virtual void settle() {}
+
+    // What there is to say of its launches, for people.
+    virtual std::string note() const { return {}; }
 };
 
 }  // namespace flexor::runtime::cuda

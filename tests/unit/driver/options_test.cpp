@@ -46,6 +46,9 @@ TEST(SessionOptions, TheEnvironmentIsCheckedToo) {
     ::setenv("FLEXOR_VECTOR_BITS", "100", 1);
     EXPECT_EQ(refused({}), "FLEXOR_VECTOR_BITS");
     ::unsetenv("FLEXOR_VECTOR_BITS");
+    ::setenv("FLEXOR_CUBLASLT", "sometimes", 1);
+    EXPECT_EQ(refused({}), "FLEXOR_CUBLASLT");
+    ::unsetenv("FLEXOR_CUBLASLT");
     ::setenv("FLEXOR_NUM_THREADS", "none", 1);
     EXPECT_EQ(refused({}), "FLEXOR_NUM_THREADS");
     ::unsetenv("FLEXOR_NUM_THREADS");
