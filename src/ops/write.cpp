@@ -1,4 +1,6 @@
 // Ops that write into their first operand. The result is a view of it.
+#include "ops/write.h"
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -82,6 +84,8 @@ bool require_sizes(ShapeContext& context, const std::vector<Dim>& found, const s
 }
 
 // ---------------------------------------------------------------- assign
+
+constexpr std::string_view kAssign = "assign";
 
 Expected<DTypes> assign_dtype(Args args, const Attrs&, types::Promotion promotion) {
     const DType d = args[0].type.dtype;
@@ -375,15 +379,18 @@ OpDef in_place(std::size_t i, const OpDef& op) {
 
 }  // namespace
 
+bool copies(const OpDef& op) { return op.name.value == kAssign; }
+
 std::vector<OpDef> write_ops() {
     constexpr std::span<const DType> all = samples::kAllDTypes;
     constexpr OperandKind tensor = OperandKind::kTensor;
-    constexpr Constraint no_overlap{"no two elements of the target share memory", DiagnosticId::kOverlappingWrite, 0};
+    constexpr Constraint no_overlap{"no two elements of the target share memory, unless the source is the target",
+                                    DiagnosticId::kOverlappingWrite, 0};
     constexpr Constraint tensor_overlap{"no two elements of the target share memory, unless a number is written",
                                         DiagnosticId::kOverlappingWrite, 0};
     std::vector<OpDef> ops;
     constexpr Traits writes{.effects = Effects::kWritesFirst, .alias = Alias::kView, .layout = Layout::kView};
-    add_op(ops, "assign", "Writes the source, broadcast and converted, into the target.",
+    add_op(ops, kAssign, "Writes the source, broadcast and converted, into the target.",
            keep<OperandSpec>({{"target", tensor}, {"source", tensor, true}}), {},
            keep<Constraint>({{"the source broadcasts to the target", DiagnosticId::kShapeMismatch, 1}, no_overlap}),
            assign_dtype, assign_shape, reference_assign, WriteLower{}, {all, assign_samples},

@@ -132,6 +132,7 @@ private:
     bool maybe(Reg root, bool Memory::* what) const;  // false: proven that it is not
     Truth is_dense(const types::TensorType& type) const;
     bool overlaps_in_part(Reg target, Reg source) const;  // false: proven that it does not
+    bool is_same_view(Reg a, Reg b) const;                // proven to be the same elements in the same places
     bool module_writes() const;
 
     // instructions.cpp
