@@ -29,6 +29,10 @@ using specialised::Terminator;
 using types::Dim;
 using types::Truth;
 
+inline bool is_integral(const LiveValue& v) {
+    return v.kind == LiveValue::Kind::kInt || v.kind == LiveValue::Kind::kBool;
+}
+
 // Abstract VM frame.
 struct State {
     std::vector<LiveValue> locals;
