@@ -38,7 +38,9 @@ Outcome explain_command(const Options& options) {
     CLI_ASSIGN(const Program program, load_program(options, true));
     Session session(session_options(options));
     const InterruptScope scope(session);
-    CLI_ASSIGN(const Explanation told, session.explain(program.module, program.arguments, options.function));
+    CLI_ASSIGN(const Explanation told,
+               session.explain(program.module, program.arguments,
+                               ExplainOptions{.function = options.function, .profile = options.profile}));
     JsonWriter json;
     json.begin_object().key("arguments").begin_array();
     for (const Value& argument : program.arguments) json.string(argument.describe());

@@ -61,6 +61,7 @@ public:
 
         CLI::App* explain = add("explain", "Runs a program once and tells what was compiled, and why", explain_command);
         add_inputs(explain);
+        explain->add_flag("--profile", options_.profile, "Times every kernel");
 
         CLI::App* stats = add("stats", "Runs a program and prints the dashboard", stats_command);
         add_inputs(stats);

@@ -28,6 +28,7 @@ struct Options {
     std::uint64_t weight_bytes = 4096;
 
     // stats
+    bool profile = false;
     bool prometheus = false;
     bool events = false;
 };

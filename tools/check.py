@@ -49,10 +49,6 @@ def check_layers() -> str:
     return run(sys.executable, "tools/check_layers.py")
 
 
-def check_names() -> str:
-    return run(sys.executable, "tools/check_names.py")
-
-
 def check_diagnostics() -> str:
     return run(sys.executable, "tools/check_diagnostics.py")
 
@@ -86,7 +82,7 @@ def check_environment() -> str:
     read = set()
     for name in tracked(".cpp", ".h", ".py"):
         if name.startswith(("src/", "include/", "cli/", "python/")):
-            read |= set(re.findall(r'"(FLEXOR_[A-Z0-9_]+)"', (ROOT / name).read_text()))
+            read |= set(re.findall(r'"((?:FLEXOR|NVTX)_[A-Z0-9_]+)"', (ROOT / name).read_text()))
     rows = {name for name, _, _ in generate.environment_rows()}
     text = [f"{name} is read, but src/support/environment.def has no row for it" for name in sorted(read - rows)]
     text += [f"{name} has a row in src/support/environment.def, but nobody reads it" for name in sorted(rows - read)]
@@ -118,7 +114,6 @@ def check_links() -> str:
 CHECKS: dict[str, tuple[str, Callable[[], str]]] = {
     "format": ("C++ is formatted by clang-format-19", check_format),
     "layers": ("includes obey tools/layers.txt", check_layers),
-    "names": ("what sources keep to themselves has a name of its own in the folder", check_names),
     "diagnostics": ("every diagnostic is raised and tested", check_diagnostics),
     "generated": ("generated pages are current", check_generated),
     "length": (f"no file is longer than {LINE_LIMIT} lines", check_length),

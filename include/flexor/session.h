@@ -52,9 +52,27 @@ struct SizeRange {
     std::int64_t hi = 0;
 };
 
+// One kernel in a profiled run: all its launches together. Bytes and operations are those that the work needs at least;
+// so is the floor, the time that the largest copy's bandwidth and the units' peak allow (0: not known). A call of an op on whole
+// tensors has its time alone.
+struct KernelTime {
+    std::string kernel;  // function:line:kind
+    std::uint64_t launches = 0;
+    double bytes = 0, operations = 0;
+    double seconds = 0;
+    double floor_seconds = 0;
+};
+
+struct ExplainOptions {
+    std::string_view function = "main";
+    bool profile = false;  // times every kernel: the run takes longer, and waits for its device
+    CallOptions call = {};
+};
+
 // What `explain` tells of one run.
 struct Explanation {
     std::string text;
+    std::vector<KernelTime> kernels;    // of a profiled run, in the order of their first launches
     std::optional<Diagnostic> refusal;  // why the run ended early; nothing: it did not
 };
 
@@ -109,6 +127,8 @@ public:
     // A refusal in mid-run is part of what is told; an error says that nothing was run.
     Expected<Explanation> explain(const Module& module, std::span<const Value> arguments,
                                   std::string_view function = "main");
+    Expected<Explanation> explain(const Module& module, std::span<const Value> arguments,
+                                  const ExplainOptions& options);
     // The same with example arguments.
     Expected<Explanation> explain(const Module& module, std::string_view function = "main");
     // Arguments of a function with fixed contents. Sizes lie in the declared ranges and fit together, as far as that

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 
 import numpy as np
 
-from flexor import _background, _collector, _saved, _weights
+from flexor import _background, _collector, _kinds, _saved, _weights
 from flexor._arguments import Abstract, Shape, Unreadable, is_plain_tuple
 from flexor._flexor_fast import Guards, JitBase
 from flexor._module import Module
@@ -472,7 +472,10 @@ class Jit(JitBase, Generic[P, R]):
         return {"calls": self._calls, **dataclasses.asdict(self._stats)}
 
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> str:
-        """What a call with these arguments does: the five steps of the program, foreign calls and the reason of a fallback."""
+        """What a call with these arguments does: the five steps of the program, foreign calls and the reason of a fallback. With
+        `profile=True`, which the function does not get, also the times of the kernels: see Session.explain."""
+        taken = "profile" in kwargs and "profile" not in _own_signature(self._flexor_function).parameters
+        profile = _kinds.flag("explain", "profile", kwargs.pop("profile")) if taken else False
         self(*args, **kwargs)
         bound = self._bind(args, kwargs)
         shape = Shape.of(self._fixed, bound)
@@ -486,7 +489,7 @@ class Jit(JitBase, Generic[P, R]):
             lines += [f"  {kind} {what} at {file}:{line}" for file, line, what in made]
         live = translation.live_objects(shape) or []
         lines += self._explain_weights(translation, bound, shape, live)
-        return "\n".join(lines) + "\n" + self._session.explain(translation.module, *shape.leaves, *live)
+        return "\n".join(lines) + "\n" + self._session.explain(translation.module, *shape.leaves, *live, profile=profile)
 
     def _explain_weights(self, translation: Translation, bound: dict[str, Any], shape: Shape, live: list[Any]) -> list[str]:
         if translation.weights is not None:

@@ -92,11 +92,11 @@ class Module(CallerBase):
         """Foreign functions that a session must bind before the program runs."""
         return list(self.native.hooks())
 
-    def explain(self, *inputs: Any, **named_inputs: Any) -> str:
+    def explain(self, *inputs: Any, profile: bool = False, **named_inputs: Any) -> str:
         """Runs the function once on the default session and tells what was compiled, and why; see Session.explain."""
         from flexor.session import default_session
 
-        return default_session().explain(self, *inputs, **named_inputs)
+        return default_session().explain(self, *inputs, profile=profile, **named_inputs)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes `.fasm` text for a name that ends so, else the binary `.flx` form; the file is replaced in one step. Raises

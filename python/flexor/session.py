@@ -142,18 +142,21 @@ class Session(RunnerBase):
         """
         self.native.synchronize(_kinds.integer("synchronize", "device", device), _kinds.integer("synchronize", "stream", stream))
 
-    def explain(self, module: Module, *inputs: Any, **named_inputs: Any) -> str:
+    def explain(self, module: Module, *inputs: Any, profile: bool = False, **named_inputs: Any) -> str:
         """Runs the module once and tells the five steps (load, symbolise, match guards, specialise, generate and register) with
         the reason of each, then the specialised program, its kernels and the executable.
 
         Inputs as for a call; without any, they are made up, with sizes that the declared ranges allow and that fit together. A
-        refusal in mid-run is part of the text; what a foreign function raises is raised.
+        refusal in mid-run is part of the text; what a foreign function raises is raised. With `profile` every kernel is timed,
+        and stands in a table with the bytes and operations that it needs at least and the share of the floor that it reaches: the
+        time that a copy of as many bytes takes, measured on this machine, or the peak of the units.
         """
+        profile = _kinds.flag("explain", "profile", profile)
         if not isinstance(module, Module):
             raise _kinds.wrong_kind("explain", "module", module, "a Module")
         if not inputs and not named_inputs and module.inputs():
-            return str(self.native.explain_example(module.native, module.function))
-        return str(_flexor_fast.explain(self.native.address(), module, *inputs, **named_inputs))
+            return str(self.native.explain_example(module.native, module.function, profile))
+        return str(_flexor_fast.explain(self.native.address(), module, profile, *inputs, **named_inputs))
 
     def stats(self) -> dict[str, Any]:
         """Everything counted: rungs, hit rate, fallbacks, compile times, entries, pool, kernels."""

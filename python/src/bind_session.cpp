@@ -53,8 +53,12 @@ void bind_session(nb::module_& m) {
             nb::arg("poison") = false, nb::arg("fail_guards") = false, nb::arg("end_at_once") = false)
         .def("address", [](const Session& s) { return reinterpret_cast<std::uintptr_t>(&s); })
         .def("explain_example",
-             [](Session& s, const Module& module, const std::string& function) {
-                 auto told = unlocked([&] { return s.explain(module, function); });
+             [](Session& s, const Module& module, const std::string& function, bool profile) {
+                 auto told = unlocked([&]() -> Expected<Explanation> {
+                     auto arguments = Session::example_arguments(module, function);
+                     if (!arguments) return std::move(arguments).error();
+                     return s.explain(module, *arguments, ExplainOptions{.function = function, .profile = profile});
+                 });
                  raise_if_set();
                  return take(std::move(told)).text;
              })

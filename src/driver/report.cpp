@@ -1,7 +1,10 @@
 #include "driver/report.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <cstring>
+#include <functional>
 #include <set>
 
 #include "bytecode/text.h"
@@ -11,6 +14,7 @@
 #include "support/diagnostic.h"
 #include "support/expected.h"
 #include "support/text.h"
+#include "vm/profile.h"
 
 namespace flexor::driver {
 
@@ -61,6 +65,57 @@ std::string kernel_text(const executable::Executable& executable, std::uint32_t 
     return text + "\n; reads " + std::to_string(loopir::traffic(kernel.ir).reads) + ", intermediate writes " +
            std::to_string(intermediate_writes(executable, index)) + "\n" +
            (kernel.launcher == nullptr || kernel.launcher->note().empty() ? "" : "; " + kernel.launcher->note() + "\n");
+}
+
+std::string rate_text(double per_second, double unit, const char* name) {
+    return support::text_from_double(std::round(per_second / unit)) + " " + name;
+}
+
+std::string profile_text(const vm::Profile& profile) {
+    const runtime::Floor& floor = profile.floor();
+    std::string out = "profile: the floor is " + rate_text(floor.bytes_per_second, 1e9, "GB/s copied, measured");
+    if (floor.operations_per_second > 0) {
+        out += ", and " + rate_text(floor.operations_per_second, 1e12, "TFLOP/s") + " (products of 16 bits " +
+               rate_text(floor.products_16_per_second, 1e12, "TFLOP/s)");
+    }
+    out += "\n";
+    std::vector<std::vector<std::string>> rows{
+        {"  kernel", "launches", "MB", "MFLOP", "us", "floor us", "% of the floor"}};
+    std::vector<KernelTime> kernels = profile.rows();
+    std::ranges::stable_sort(kernels, std::greater<>(), &KernelTime::seconds);
+    const auto number = [](double value, int digits) {
+        char text[32];
+        std::snprintf(text, sizeof text, "%.*f", digits, value);
+        return std::string(text);
+    };
+    KernelTime sum;
+    sum.kernel = "all";
+    for (const KernelTime& one : kernels) {
+        sum.launches += one.launches;
+        sum.bytes += one.bytes;
+        sum.operations += one.operations;
+        sum.seconds += one.seconds;
+        sum.floor_seconds += one.floor_seconds;
+    }
+    kernels.push_back(sum);
+    for (const KernelTime& one : kernels) {
+        const bool known = one.floor_seconds > 0 && one.seconds > 0;
+        rows.push_back({"  " + one.kernel, std::to_string(one.launches), number(one.bytes * 1e-6, 3),
+                        number(one.operations * 1e-6, 3), number(one.seconds * 1e6, 1),
+                        known ? number(one.floor_seconds * 1e6, 1) : "-",
+                        known ? number(100 * one.floor_seconds / one.seconds, 0) : "-"});
+    }
+    std::vector<std::size_t> widths(rows[0].size(), 0);
+    for (const auto& row : rows) {
+        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    }
+    for (const auto& row : rows) {
+        std::string line = padded(row[0], widths[0]);
+        for (std::size_t i = 1; i < row.size(); ++i)
+            line += "  " + std::string(widths[i] - row[i].size(), ' ') + row[i];
+        out += line + "\n";
+    }
+    return out;
 }
 
 }  // namespace
@@ -115,6 +170,7 @@ std::string explain_text(const bytecode::Module& module, std::int32_t function, 
             step("memory", event.text);
     }
     if (error != nullptr) step("raised", error->to_string());
+    if (trace.profile != nullptr) out += "\n" + profile_text(*trace.profile);
 
     for (const auto& executable : seen) {
         const std::string name = executable->function + "@" + std::to_string(executable->pc);

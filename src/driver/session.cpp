@@ -10,6 +10,7 @@
 #include "driver/prepare.h"
 #include "driver/report.h"
 #include "flexor/stress.h"
+#include "runtime/floor.h"
 #include "runtime/pool.h"
 #include "runtime/thread_pool.h"
 #include "support/diagnostic.h"
@@ -17,6 +18,7 @@
 #include "support/no_memory.h"
 #include "support/text.h"
 #include "vm/engine.h"
+#include "vm/profile.h"
 
 namespace flexor {
 
@@ -179,15 +181,27 @@ void Session::bind_value(std::string name, Value value) { impl_->hooks.bind_valu
 
 Expected<Explanation> Session::explain(const Module& module, std::span<const Value> arguments,
                                        std::string_view function) {
+    return explain(module, arguments, ExplainOptions{.function = function});
+}
+
+Expected<Explanation> Session::explain(const Module& module, std::span<const Value> arguments,
+                                       const ExplainOptions& options) {
+    const std::string_view function = options.function;
     const std::int32_t index = function_index(module, function);
     if (impl_->error != nullptr) return *impl_->error;
     if (index < 0) return Diagnostic(DiagnosticId::kUnknownName).operand("function").found(std::string(function));
     const bytecode::ModuleRef& ref = bytecode::module_ref(module);
+    vm::Profile profile;
     vm::Trace trace;
+    if (options.profile) {
+        trace.profile = &profile;
+        if (options.call.device.kind == DeviceKind::kCpu) profile.set_floor(runtime::host_floor());
+    }
     std::vector<Value> results;
     const Stats before = stats();
-    auto done = impl_->engine.run(ref, index, arguments, results, {}, &trace);
+    auto done = impl_->engine.run(ref, index, arguments, results, options.call, &trace);
     Explanation out;
+    out.kernels = profile.rows();
     if (!done) out.refusal = std::move(done).error();
     out.text = driver::explain_text(*ref, index, arguments, trace, before, stats(), events(),
                                     out.refusal ? &*out.refusal : nullptr);

@@ -56,6 +56,11 @@ Expected<std::optional<std::string>> library_products_from_environment() {
         .expected("measured, never or always");
 }
 
+std::string profiler_from_environment() {
+    const char* const text = std::getenv("NVTX_INJECTION64_PATH");
+    return text == nullptr ? "" : text;
+}
+
 Expected<void> check_environment() {
     FLEXOR_TRY(threads_from_environment());
     FLEXOR_TRY(vector_bits_from_environment());

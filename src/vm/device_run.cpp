@@ -81,16 +81,45 @@ Expected<Tensor> device_weight(const std::shared_ptr<const runtime::cuda::Device
     return tensor;
 }
 
-Expected<std::shared_ptr<const Diagnostic>> DeviceRun::launch(runtime::cuda::Launcher& launcher, void* const* buffers,
+DeviceRun::DeviceRun(const DeviceState& state, Device place, void* stream, runtime::Shard& shard, Profile* profile)
+    : state_(state),
+      place_(place),
+      stream_(static_cast<runtime::cuda::CudaStream>(stream)),
+      shard_(shard),
+      profile_(profile) {
+    if (profile_ == nullptr) return;
+    profile_->set_floor(runtime::cuda::device_floor(state_.device, stream_));
+    timer_.emplace(state_.device, stream_);
+}
+
+DeviceRun::~DeviceRun() = default;
+
+Expected<void> DeviceRun::finish_profile() { return timer_ ? timer_->finish() : Expected<void>{}; }
+
+Expected<std::shared_ptr<const Diagnostic>> DeviceRun::launch(runtime::cuda::Launcher& launcher,
+                                                              const loopir::Kernel& ir, void* const* buffers,
                                                               std::size_t count, const std::int64_t* params,
                                                               std::uint32_t fault_word) {
     static_assert(sizeof(void*) == sizeof(CudaPointer));
+    const runtime::cuda::NamedRange range(state_.ranges, ir.name);
+    if (timer_) {
+        // Its own variant, and no waiting for it between the events.
+        if (launcher.prefetch({reinterpret_cast<const CudaPointer*>(buffers), count}, params) > 0)
+            FLEXOR_TRY(timer_->finish());
+        launcher.settle();
+        FLEXOR_TRY(timer_->begin());
+    }
     FLEXOR_ASSIGN(runtime::cuda::LaunchReport report,
                   launcher.launch({reinterpret_cast<const CudaPointer*>(buffers), count}, params,
                                   state_.faults->address(fault_word), stream_));
     shard_.launches.add(report.launches);
     shard_.device_launches.add(report.launches);
     if (report.by_library > 0) shard_.library_launches.add(report.by_library);
+    if (timer_) {
+        FLEXOR_TRY(timer_->end([profile = profile_, &ir, work = loopir::work_of(ir, params)](double seconds) {
+            profile->add(ir.name, work, seconds);
+        }));
+    }
     if (report.requested > 0) shard_.device_variants.add(report.requested);
     if (report.stand_in) shard_.device_stand_ins.add();
     if (report.waited_ns > 0) {
@@ -106,6 +135,7 @@ void DeviceRun::prefetch(runtime::cuda::Launcher& launcher, void* const* buffers
 }
 
 Expected<void> DeviceRun::read(void* to, const void* from, std::size_t bytes) {
+    FLEXOR_TRY(finish_profile());
     FLEXOR_TRY(state_.device->copy_to_host(to, address(from), bytes, stream_));
     shard_.device_syncs.add();
     shard_.device_copied_bytes.add(bytes);

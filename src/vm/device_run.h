@@ -14,9 +14,12 @@
 #include "executable/executable.h"
 #include "flexor/tensor.h"
 #include "runtime/cuda/device_pool.h"
+#include "runtime/cuda/device_timer.h"
 #include "runtime/cuda/fault_log.h"
+#include "runtime/cuda/named_ranges.h"
 #include "runtime/telemetry.h"
 #include "support/expected.h"
+#include "vm/profile.h"
 
 namespace flexor::vm {
 
@@ -25,6 +28,7 @@ struct DeviceState {
     std::shared_ptr<const runtime::cuda::Device> device;
     std::shared_ptr<runtime::cuda::DevicePool> pool;
     std::shared_ptr<runtime::cuda::FaultLog> faults;
+    const runtime::cuda::NamedRanges* ranges = runtime::cuda::NamedRanges::of_environment();
 };
 
 // A weight of the module on the device, read-only: one copy for all that ask while anybody holds it.
@@ -33,8 +37,9 @@ Expected<Tensor> device_weight(const std::shared_ptr<const runtime::cuda::Device
 
 class DeviceRun {
 public:
-    DeviceRun(const DeviceState& state, Device place, void* stream, runtime::Shard& shard)
-        : state_(state), place_(place), stream_(static_cast<runtime::cuda::CudaStream>(stream)), shard_(shard) {}
+    // With a profile, launches are timed.
+    DeviceRun(const DeviceState& state, Device place, void* stream, runtime::Shard& shard, Profile* profile = nullptr);
+    ~DeviceRun();
     DeviceRun(const DeviceRun&) = delete;
     DeviceRun& operator=(const DeviceRun&) = delete;
 
@@ -47,10 +52,10 @@ public:
     }
     Expected<Tensor> bytes(std::int64_t count) { return state_.pool->bytes(count, stream_); }
 
-    // The refusal of a variant that another one stands in for, if there is one to be told.
-    Expected<std::shared_ptr<const Diagnostic>> launch(runtime::cuda::Launcher& launcher, void* const* buffers,
-                                                       std::size_t count, const std::int64_t* params,
-                                                       std::uint32_t fault_word);
+    // `ir` is the launcher's. The refusal of a variant that another one stands in for, if there is one to be told.
+    Expected<std::shared_ptr<const Diagnostic>> launch(runtime::cuda::Launcher& launcher, const loopir::Kernel& ir,
+                                                       void* const* buffers, std::size_t count,
+                                                       const std::int64_t* params, std::uint32_t fault_word);
     // Begins to compile what such a launch needs.
     void prefetch(runtime::cuda::Launcher& launcher, void* const* buffers, std::size_t count,
                   const std::int64_t* params);
@@ -58,6 +63,8 @@ public:
     // Waits until `bytes` are there. Afterwards a fault of what has run so far is known.
     Expected<void> read(void* to, const void* from, std::size_t bytes);
     Expected<void> write(void* to, const void* from, std::size_t bytes);
+    // Waits for what is timed, and tells the profile.
+    Expected<void> finish_profile();
     std::optional<Diagnostic> take_fault() { return state_.faults->take(); }
 
     // ---- whole tensors
@@ -93,6 +100,8 @@ private:
     Device place_;
     runtime::cuda::CudaStream stream_;
     runtime::Shard& shard_;
+    Profile* profile_;
+    std::optional<runtime::cuda::DeviceTimer> timer_;
     std::vector<Mirror> mirrors_;
     std::vector<void*> table_;
 };

@@ -379,11 +379,13 @@ Expected<void> Engine::run_on_device(Run& run, std::int32_t function, std::span<
             .found("a stream that is being captured into a graph")
             .hint("call it outside of the capture");
     }
-    DeviceRun device(*state, run.call.device, run.call.stream, *run.context.shard);
+    DeviceRun device(*state, run.call.device, run.call.stream, *run.context.shard, run.profile());
     if (std::optional<Diagnostic> fault = device.take_fault())
         return std::move(*fault).hint("an earlier call has met it: kernels run behind their host");
     run.device = &device;
-    return call_function(run, function, arguments, results);
+    auto done = call_function(run, function, arguments, results);
+    if (auto timed = device.finish_profile(); done && !timed) return timed;
+    return done;
 }
 
 Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<const Value> given,
@@ -424,7 +426,8 @@ Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<
                                      run.stop,
                                      run.one_op ? pool_.get() : nullptr,
                                      outputs,
-                                     run.device};
+                                     run.device,
+                                     run.profile()};
             run_tape(*found.entry, live, *scratch, tape_context, results, tape);
             if (tape.end != TapeEnd::kRefused && !run.one_op)
                 run.context.shard->compiled_ops.add(found.entry->executable->op_count);

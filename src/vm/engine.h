@@ -40,6 +40,7 @@ struct Trace {
     };
     std::vector<Line> lines;
     std::vector<std::shared_ptr<const executable::Executable>> executables;
+    Profile* profile = nullptr;  // gets the times of kernels, where they are wanted
     void add(std::string phase, std::string text) { lines.push_back({std::move(phase), std::move(text)}); }
 };
 
@@ -97,6 +98,7 @@ private:
         bool one_op;  // a function made for one op: its results are pool memory, its ops are counted by the caller
         std::span<const Tensor> outputs = {};  // of the outermost function
         DeviceRun* device = nullptr;           // null: on the host
+        Profile* profile() const { return trace == nullptr ? nullptr : trace->profile; }
     };
     struct Found {
         Entry* entry = nullptr;  // null with `error` empty: interpret

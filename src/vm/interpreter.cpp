@@ -186,7 +186,8 @@ Expected<Interpreter::Flow> Interpreter::try_region(std::vector<Value>& results)
                             run_.stop,
                             run_.one_op ? engine_.pool_.get() : nullptr,
                             {},
-                            run_.device};
+                            run_.device,
+                            run_.profile()};
         run_tape(*found.entry, live, *scratch, context, results, tape);
         if (tape.end != TapeEnd::kRefused && !run_.one_op)
             run_.context.shard->compiled_ops.add(found.entry->executable->op_count);

@@ -367,7 +367,7 @@ private:
     bool launch_on_device(std::uint32_t index) {
         const executable::Launch& launch = e_.launches[index];
         const executable::KernelSlot& kernel = e_.kernels[launch.kernel];
-        auto done = device_->launch(*kernel.launcher, launch_buffers_, launch.buffers.size(), launch_params_,
+        auto done = device_->launch(*kernel.launcher, kernel.ir, launch_buffers_, launch.buffers.size(), launch_params_,
                                     entry_.fault_words[index]);
         if (!done) return refuse(std::move(done).error(), 0, kernel.ir.name);
         if (*done != nullptr && context_.telemetry != nullptr) {
@@ -421,7 +421,13 @@ private:
                                                              launch_buffers_, launch_params_);
         if (entry_.writes_source[index]) note_writes(launch);
         std::int32_t fault = runtime::kNoFault;
+        const std::uint64_t start = context_.profile != nullptr ? runtime::now_ns() : 0;
         kernel.launch({launch_buffers_, launch_params_, workspace, &fault, bytes, packed});
+        if (context_.profile != nullptr) {
+            const loopir::Kernel& ir = e_.kernels[launch.kernel].ir;
+            context_.profile->add(ir.name, loopir::work_of(ir, launch_params_),
+                                  static_cast<double>(runtime::now_ns() - start) * 1e-9);
+        }
         context_.shard->launches.add();
         if (context_.stop->stopped()) return stopped();
         if (fault == runtime::kOutOfMemory) {
@@ -448,7 +454,7 @@ private:
     bool called(const executable::Call& call, F&& f) {
         if (launched_++ == 0 ? context_.stop->stopped() : context_.stop->poll()) return stopped();
         const bool recorded = (device_ != nullptr || !call.fallback.empty()) && context_.telemetry != nullptr;
-        const std::uint64_t start = recorded ? runtime::now_ns() : 0;
+        const std::uint64_t start = recorded || context_.profile != nullptr ? runtime::now_ns() : 0;
         Expected<void> done = [&] {
             const runtime::StopScope scope(context_.stop, runtime::StopScope::Role::kOwner);
             return f();
@@ -458,6 +464,12 @@ private:
             Diagnostic error = std::move(done).error();
             if (error.where().op.empty()) error.op(std::string(call.op->name.value));
             return fail(std::move(error), call.pc);
+        }
+        if (context_.profile != nullptr) {
+            const std::string& name = context_.module->functions[static_cast<std::size_t>(context_.function)].name;
+            context_.profile->add(
+                name + ":" + std::to_string(call.line) + ":" + std::string(call.op->name.value) + " (a call)", {},
+                static_cast<double>(runtime::now_ns() - start) * 1e-9);
         }
         if (recorded) {
             const bytecode::Function& function =

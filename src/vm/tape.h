@@ -17,6 +17,7 @@
 #include "vm/live.h"
 #include "vm/loop_packs.h"
 #include "vm/native_call.h"
+#include "vm/profile.h"
 #include "vm/run_lists.h"
 #include "vm/run_memory.h"
 
@@ -52,6 +53,7 @@ struct TapeContext {
     runtime::Pool* output_pool = nullptr;  // results are memory of this pool instead of the caller's
     std::span<const Tensor> outputs = {};  // where results may be written, by their places in the return
     DeviceRun* device = nullptr;           // null: the run is on the host
+    Profile* profile = nullptr;            // gets the times of kernels
 };
 
 enum class TapeEnd : std::uint8_t {

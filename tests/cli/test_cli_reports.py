@@ -11,6 +11,7 @@ def test_explain_tells_the_five_steps(flexor):
     text = flexor.ok("explain", source, "f32[2,5,8]").out
     for step in ["load", "symbolise", "match guards", "specialise", "generate", "register"]:
         assert step in text
+    assert "% of the floor" in flexor.ok("explain", source, "f32[2,5,8]", "--profile").out
     report = flexor.json("explain", source, "f32[2,5,8]")
     assert report["arguments"] == ["f32[2,5,8]", "none"]
     assert report["stats"]["calls"] == 1

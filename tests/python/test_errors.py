@@ -223,6 +223,8 @@ def test_explain_takes_what_a_call_takes():
     for text in (module.explain(one, 3), module.explain(n=3, x=one), flexor.Session().explain(module, one, n=np.int64(3))):
         assert "f32[7], 3" in text
     assert module.explain().startswith("load")
+    assert "profile:" in module.explain(profile=True) and "profile:" in module.explain(one, 3, profile=True)
+    refused(flexor.DTypeError, "E0404", lambda: module.explain(profile="yes"))
     with pytest.raises(TypeError, match="'m'"):
         module.explain(one, m=3)
     with pytest.raises(TypeError, match="Module"):

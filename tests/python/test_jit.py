@@ -406,6 +406,20 @@ def test_explain_shows_program_and_foreign_calls():
     assert "foreign print" in text and "kernel main:" in text and "add_relu_reduce_sum" in text
 
 
+def test_explain_times_kernels():
+    text = flexor.jit(lambda x: (x + 1).relu().sum(-1)).explain(X, profile=True)
+    row = next(line for line in text.splitlines() if line.startswith("  main:"))
+    name, launches, megabytes, megaflops, *_ = row.split()
+    assert "add_relu_reduce_sum" in name and launches == "1"
+    assert float(megabytes) == pytest.approx(4e-6 * (X.numel() + X.shape[0]), abs=1e-3)
+    assert float(megaflops) == pytest.approx(3e-6 * X.numel(), abs=1e-3)
+
+    def own(x, profile):  # an argument of the function's
+        return x * 2 if profile else x
+
+    assert "% of the floor" not in flexor.jit(own).explain(X, profile=True)
+
+
 # ------------------------------------------------------------------------------------------------------------------ worlds
 #
 # A world makes functions or modules with `jit`, calls them and changes what lies around them; it gives everything that it has seen.

@@ -316,17 +316,18 @@ PyObject* bind_value(PyObject*, PyObject* args) {
     Py_RETURN_NONE;
 }
 
-// explain(session_address, module, *inputs, **named_inputs): the text of Session::explain.
+// explain(session_address, module, profile, *inputs, **named_inputs): the text of Session::explain.
 PyObject* explain(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    if (count < 2 || !PyObject_TypeCheck(args[1], caller_type)) {
-        PyErr_SetString(PyExc_TypeError, "explain takes a session, a Module and its inputs");
+    if (count < 3 || !PyObject_TypeCheck(args[1], caller_type)) {
+        PyErr_SetString(PyExc_TypeError, "explain takes a session, a Module, a bool and the Module's inputs");
         return nullptr;
     }
     const unsigned long long address = PyLong_AsUnsignedLongLong(args[0]);
-    if (PyErr_Occurred()) return nullptr;
+    const int profile = PyObject_IsTrue(args[2]);
+    if (PyErr_Occurred() || profile < 0) return nullptr;
     auto* caller = reinterpret_cast<Caller*>(args[1]);
     std::vector<PyObject*> arranged;
-    if (!arrange(caller->parameters, args + 2, count - 2, keywords, arranged)) return nullptr;
+    if (!arrange(caller->parameters, args + 3, count - 3, keywords, arranged)) return nullptr;
     std::vector<Value> values(arranged.size());
     Framework framework = Framework::kNone;
     if (!convert(caller->program, arranged.data(), static_cast<Py_ssize_t>(arranged.size()), values.data(), framework))
@@ -337,11 +338,18 @@ PyObject* explain(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* 
         Py_XDECREF(name);
         return nullptr;
     }
+    ExplainOptions options;
+    options.function = function;
+    options.profile = profile != 0;
+    if (!place_of(values, options.call.device, options.call.stream)) {
+        Py_DECREF(name);
+        return nullptr;
+    }
     const Framework outer = current_framework;
     if (framework != Framework::kNone) current_framework = framework;
     const Expected<Explanation> told = [&] {
         const OtherThreads others;
-        return session_at(address)->explain(*caller->program.module, values, function);
+        return session_at(address)->explain(*caller->program.module, values, options);
     }();
     current_framework = outer;
     Py_DECREF(name);

@@ -56,6 +56,12 @@ Device::~Device() {
     if (context_ != nullptr) driver_->release_context(handle_);
 }
 
+Expected<int> Device::attribute(int number) const {
+    int value = 0;
+    FLEXOR_TRY(driver_->check(driver_->device_attribute(&value, number, handle_), "cuDeviceGetAttribute"));
+    return value;
+}
+
 Expected<CudaPointer> Device::allocate(std::size_t bytes, CudaStream stream) const {
     if (bytes == 0) return CudaPointer{0};
     const Current current(*this);

@@ -32,6 +32,7 @@ public:
     int multiprocessors() const { return multiprocessors_; }
     std::uint64_t memory_bytes() const { return memory_bytes_; }
     const Driver& driver() const { return *driver_; }
+    Expected<int> attribute(int number) const;  // a CUdevice_attribute
 
     Expected<CudaPointer> allocate(std::size_t bytes, CudaStream stream) const;  // 0 for no bytes
     void release(CudaPointer memory, CudaStream stream) const;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "fake/cuda_driver.h"
+#include "runtime/cuda/device_timer.h"
 
 namespace flexor::runtime::cuda {
 namespace {
@@ -54,6 +55,32 @@ TEST_F(CudaRuntime, SaysWhatIsMissing) {
     EXPECT_NE(device_report(FLEXOR_FAKE_CUDA).find("Fake, compute capability 9.0"), std::string::npos);
     fake->devices = 0;
     EXPECT_NE(device_report(FLEXOR_FAKE_CUDA).find("none"), std::string::npos);
+}
+
+TEST_F(CudaRuntime, TimesLaunchesByEvents) {
+    const auto opened = device();
+    const int events = fake->events;
+    double sum = 0;
+    {
+        DeviceTimer timer(opened, nullptr);
+        for (int i = 0; i < 300; ++i) {  // more than are held back at once
+            ASSERT_TRUE(timer.begin().has_value());
+            ASSERT_TRUE(timer.end([&](double seconds) { sum += seconds; }).has_value());
+        }
+        ASSERT_TRUE(timer.finish().has_value());
+        EXPECT_NEAR(sum, 300 * 0.0005, 1e-9);
+        ASSERT_TRUE(timer.begin().has_value());  // and never ended
+        fail("cuLaunchHostFunc");
+        DeviceTimer other(opened, nullptr);
+        EXPECT_EQ(other.begin().error().code(), "E0710");
+    }
+    EXPECT_EQ(fake->events, events);
+    const Floor floor = device_floor(opened, nullptr);
+    EXPECT_GT(floor.bytes_per_second, 0);
+    // 132 multiprocessors at 1 GHz, of capability 9.0.
+    EXPECT_NEAR(floor.products_per_second(DType::kBF16), 132e9 * 4096, 1);
+    EXPECT_NEAR(floor.operations_per_second, 132e9 * 256, 1);
+    EXPECT_GT(host_floor().bytes_per_second, 0);
 }
 
 TEST_F(CudaRuntime, SharesThePrimaryContextAndGivesItBack) {
