@@ -61,7 +61,7 @@ void write_module(JsonWriter& json, const Module& module) {
     json.end_object();
 }
 
-std::string signature(const Module& module, const FunctionInfo& function) {
+std::string function_signature(const Module& module, const FunctionInfo& function) {
     const auto list = [](const std::vector<ArgumentInfo>& arguments) {
         std::string out;
         for (const ArgumentInfo& argument : arguments) out += (out.empty() ? "" : ", ") + argument.to_string();
@@ -104,7 +104,8 @@ Outcome verify_command(const Options& options) {
     CLI_ASSIGN(const Module module, Module::load(options.file));
     std::string text = options.file + ": verified\n";
     for (const FunctionInfo& function : module.functions()) {
-        text += "  " + signature(module, function) + ": " + std::to_string(function.instructions) + " instructions\n";
+        text += "  " + function_signature(module, function) + ": " + std::to_string(function.instructions) +
+                " instructions\n";
     }
     for (const std::string& hook : module.hooks()) text += "  calls the foreign function " + hook + "\n";
     JsonWriter json;

@@ -9,7 +9,7 @@
 namespace flexor::cli {
 namespace {
 
-std::string signature(const OpInfo& op) {
+std::string op_signature(const OpInfo& op) {
     std::string out;
     for (const OperandInfo& operand : op.operands) {
         out += (out.empty() ? "" : ", ") + operand.name;
@@ -29,7 +29,7 @@ std::string dtype_names(const OpInfo& op) {
 }
 
 std::string description(const OpInfo& op) {
-    std::string out = signature(op) + "\n  " + op.summary + "\n  family: " + op.family + "\n";
+    std::string out = op_signature(op) + "\n  " + op.summary + "\n  family: " + op.family + "\n";
     if (!op.operands.empty()) out += "  operands:\n";
     for (const OperandInfo& operand : op.operands) {
         out += "    " + operand.name + ": " + operand.kind + (operand.scalar_ok ? " or scalar" : "") + "\n";

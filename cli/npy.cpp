@@ -94,7 +94,7 @@ private:
     std::string_view rest_;
 };
 
-Diagnostic malformed(const Bytes& file, std::string found) {
+Diagnostic malformed_npy(const Bytes& file, std::string found) {
     return fault(Fault::kBadSection).operand(file.source).found(std::move(found)).expected("a NumPy .npy array");
 }
 
@@ -112,9 +112,10 @@ std::vector<std::int64_t> dense_strides(std::span<const std::int64_t> sizes, boo
 }  // namespace
 
 Expected<Tensor> read_npy(const Bytes& file) {
-    if (!file.text().starts_with("\x93NUMPY")) return malformed(file, "a file that does not begin as .npy files do");
+    if (!file.text().starts_with("\x93NUMPY"))
+        return malformed_npy(file, "a file that does not begin as .npy files do");
     const auto version = file.number(6, 1);
-    if (!version || *version < 1 || *version > 3) return malformed(file, "an unknown version");
+    if (!version || *version < 1 || *version > 3) return malformed_npy(file, "an unknown version");
     const int length_bytes = *version == 1 ? 2 : 4;
     const auto length = file.number(8, length_bytes);
     const std::uint64_t header_begin = 8 + static_cast<std::uint64_t>(length_bytes);
@@ -122,7 +123,7 @@ Expected<Tensor> read_npy(const Bytes& file) {
     if (!header_bytes) return fault(Fault::kFileTruncated).operand(file.source);
     const auto header = HeaderParser(header_bytes->text()).parse();
     if (!header || header->descr.empty()) {
-        return malformed(file, "the header " + std::string(header_bytes->text().substr(0, 80)));
+        return malformed_npy(file, "the header " + std::string(header_bytes->text().substr(0, 80)));
     }
     const char order = header->descr.front();
     const std::string_view code = std::string_view(header->descr).substr(1);

@@ -21,7 +21,7 @@ constexpr TypeName kTypeNames[] = {{DType::kBool, "BOOL"}, {DType::kU8, "U8"},  
                                    {DType::kBF16, "BF16"}, {DType::kF32, "F32"}, {DType::kF64, "F64"}};
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
 
-Diagnostic malformed(const Bytes& file, std::string found) {
+Diagnostic malformed_safetensors(const Bytes& file, std::string found) {
     return fault(Fault::kBadSection).operand(file.source).found(std::move(found)).expected("a safetensors file");
 }
 
@@ -52,7 +52,7 @@ Expected<Tensor> read_tensor(const Bytes& file, const Bytes& data, const std::st
     const auto offsets = row.is_object() ? integers(row, "data_offsets") : std::nullopt;
     const auto type = row.is_object() ? row.find("dtype") : row.end();
     if (!shape || !offsets || offsets->size() != 2 || type == row.end() || !type->is_string()) {
-        return malformed(file, "no dtype, shape and data_offsets for '" + name + "'");
+        return malformed_safetensors(file, "no dtype, shape and data_offsets for '" + name + "'");
     }
     const auto* known = std::ranges::find(kTypeNames, type->get_ref<const std::string&>(), &TypeName::name);
     if (known == std::end(kTypeNames) || shape->size() > static_cast<std::size_t>(kMaxRank)) {
@@ -65,7 +65,7 @@ Expected<Tensor> read_tensor(const Bytes& file, const Bytes& data, const std::st
     const std::int64_t begin = (*offsets)[0], end = (*offsets)[1];
     if (!bytes) return fault(Fault::kSizeOverflow).operand(file.source + ": " + name);
     if (begin > end || static_cast<std::uint64_t>(end - begin) != *bytes) {
-        return malformed(file, "offsets of '" + name + "' that do not fit its shape");
+        return malformed_safetensors(file, "offsets of '" + name + "' that do not fit its shape");
     }
     const auto part = data.part(static_cast<std::uint64_t>(begin), *bytes);
     if (!part) return fault(Fault::kFileTruncated).operand(file.source + ": " + name);
@@ -77,13 +77,14 @@ Expected<Tensor> read_tensor(const Bytes& file, const Bytes& data, const std::st
 Expected<NamedTensors> read_safetensors(const Bytes& file) {
     const auto length = file.number(0, 8);
     if (!length) return fault(Fault::kFileTruncated).operand(file.source);
-    if (*length > kMaxHeaderBytes) return malformed(file, "a header of " + std::to_string(*length) + " bytes");
+    if (*length > kMaxHeaderBytes)
+        return malformed_safetensors(file, "a header of " + std::to_string(*length) + " bytes");
     const auto header_bytes = file.part(8, *length);
     if (!header_bytes) return fault(Fault::kFileTruncated).operand(file.source);
     const Bytes data = *file.part(8 + *length, file.size() - 8 - *length);
     const std::string_view text = header_bytes->text();
     const json header = json::parse(text.begin(), text.end(), nullptr, false);
-    if (!header.is_object()) return malformed(file, "a header that is no JSON object");
+    if (!header.is_object()) return malformed_safetensors(file, "a header that is no JSON object");
     NamedTensors tensors;
     for (const auto& [name, row] : header.items()) {
         if (name == "__metadata__") continue;

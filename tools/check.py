@@ -49,6 +49,10 @@ def check_layers() -> str:
     return run(sys.executable, "tools/check_layers.py")
 
 
+def check_names() -> str:
+    return run(sys.executable, "tools/check_names.py")
+
+
 def check_diagnostics() -> str:
     return run(sys.executable, "tools/check_diagnostics.py")
 
@@ -114,6 +118,7 @@ def check_links() -> str:
 CHECKS: dict[str, tuple[str, Callable[[], str]]] = {
     "format": ("C++ is formatted by clang-format-19", check_format),
     "layers": ("includes obey tools/layers.txt", check_layers),
+    "names": ("what sources keep to themselves has a name of its own in the folder", check_names),
     "diagnostics": ("every diagnostic is raised and tested", check_diagnostics),
     "generated": ("generated pages are current", check_generated),
     "length": (f"no file is longer than {LINE_LIMIT} lines", check_length),

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """CPU seconds that each file costs to compile: tools/compile_cost.py BUILD [FILTER...]
 
-Runs the commands of BUILD/compile_commands.json one after the other without ccache, objects thrown away, and prints the
-dearest twenty and the sum. CPU time, so that a busy machine hardly changes it; the budget is 5 s a file.
+BUILD was configured with FLEXOR_BATCH=1. Runs the commands of its compile_commands.json one after the other without ccache,
+objects thrown away, and prints the dearest twenty and the sum. CPU time, so that a busy machine hardly changes it; the budget is 5 s a file.
 """
 
 from __future__ import annotations

@@ -1285,7 +1285,7 @@ class FunctionOps:
 
         dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
         C1: the source broadcasts to the target
-        C2: no two elements of the target share memory
+        C2: no two elements of the target share memory, unless the source is the target
         writes its first operand
         elsewhere: torch.Tensor.copy_, numpy.copyto"""
 
@@ -3146,7 +3146,7 @@ class VarOps:
 
         dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
         C1: the source broadcasts to the target
-        C2: no two elements of the target share memory
+        C2: no two elements of the target share memory, unless the source is the target
         writes its first operand
         elsewhere: torch.Tensor.copy_, numpy.copyto"""
 

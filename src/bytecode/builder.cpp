@@ -26,12 +26,6 @@ using Kind = StaticType::Kind;
 
 namespace {
 
-std::vector<Var> vars(const Scribe& scribe, const std::vector<ValueId>& ids) {
-    std::vector<Var> out;
-    for (const ValueId id : ids) out.push_back(scribe.var(id));
-    return out;
-}
-
 const StaticType* type_of(const Var& var) {
     if (!var.valid()) return nullptr;
     return &BuilderAccess::state(var)->values[BuilderAccess::id(var)].type;
@@ -251,7 +245,7 @@ std::vector<Var> FunctionBuilder::ops(std::string_view name, std::vector<Operand
     const bool list =
         op != nullptr && !op->operands.value.empty() && op->operands.value.back().kind == ops::OperandKind::kTensorList;
     std::vector<ValueId> values = list ? scribe.spread(operands) : scribe.values(operands);
-    return vars(scribe, scribe.call_op(name, std::move(values), attributes));
+    return scribe.vars(scribe.call_op(name, std::move(values), attributes));
 }
 
 Var FunctionBuilder::op(std::string_view name, std::vector<Operand> operands, Attributes attributes, Where where) {
@@ -416,7 +410,7 @@ std::vector<Var> FunctionBuilder::unpack(const Var& list, int count, Where where
         const bool has = known && i < std::ssize(type.items);
         statement.results.push_back(scribe.add_value(has ? type.items[static_cast<std::size_t>(i)] : StaticType{}));
     }
-    return vars(scribe, scribe.add(std::move(statement)).results);
+    return scribe.vars(scribe.add(std::move(statement)).results);
 }
 
 Var FunctionBuilder::dict(std::vector<std::pair<std::string, Operand>> items, Where where) {

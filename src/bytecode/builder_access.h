@@ -62,6 +62,11 @@ public:
     void fail(Diagnostic diagnostic);
 
     Var var(ValueId id) const { return BuilderAccess::var(function_, id); }
+    std::vector<Var> vars(const std::vector<ValueId>& ids) const {
+        std::vector<Var> out;
+        for (const ValueId id : ids) out.push_back(var(id));
+        return out;
+    }
     const StaticType& type(ValueId id) const { return function_->values[id].type; }
     void promise(ValueId id, StaticType type) { function_->values[id].type = std::move(type); }
     ValueId add_value(StaticType type, std::optional<Leaf> leaf = std::nullopt);

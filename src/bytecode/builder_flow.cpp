@@ -20,12 +20,6 @@ using Kind = StaticType::Kind;
 
 namespace {
 
-std::vector<Var> vars(const Scribe& scribe, const std::vector<ValueId>& ids) {
-    std::vector<Var> out;
-    for (const ValueId id : ids) out.push_back(scribe.var(id));
-    return out;
-}
-
 // A type that both fit: sizes that differ become sizes that only the run knows. `loose` holds such sizes of earlier
 // rounds, which fit everything.
 StaticType join(bytecode::ModuleState& module, const StaticType& a, const StaticType& b,
@@ -86,7 +80,7 @@ std::vector<Var> two_sided(const std::shared_ptr<bytecode::FunctionState>& state
         statement.results.push_back(
             scribe.add_value(join(scribe.module(), scribe.type(first[i]), scribe.type(second[i]))));
     }
-    return vars(scribe, scribe.add(std::move(statement)).results);
+    return scribe.vars(scribe.add(std::move(statement)).results);
 }
 
 // Result types of a call: those of the function with the sizes of its parameters replaced by those of the arguments.
@@ -149,7 +143,7 @@ std::vector<Var> FunctionBuilder::call(std::string_view name, std::vector<Operan
     if (!callee->body.results.empty()) types = call_types(scribe, *callee, statement.operands);
     if (types.empty()) types.resize(static_cast<std::size_t>(std::max(results, 0)));
     for (StaticType& type : types) statement.results.push_back(scribe.add_value(std::move(type)));
-    return vars(scribe, scribe.add(std::move(statement)).results);
+    return scribe.vars(scribe.add(std::move(statement)).results);
 }
 
 Var FunctionBuilder::call_foreign(std::string hook, std::vector<Operand> arguments, std::string_view promise,
@@ -208,7 +202,7 @@ std::vector<Var> FunctionBuilder::while_loop(std::vector<Operand> initial,
     for (int round = 1;; ++round) {
         statement.carried.clear();
         for (const StaticType& type : types) statement.carried.push_back(scribe.add_value(type));
-        const std::vector<Var> carried = vars(scribe, statement.carried);
+        const std::vector<Var> carried = scribe.vars(statement.carried);
         const auto move_to = [&](const Block& block) {
             for (const ValueId value : statement.carried) scribe.function().values[value].block = block.id;
         };
@@ -241,7 +235,7 @@ std::vector<Var> FunctionBuilder::while_loop(std::vector<Operand> initial,
         if (settled || scribe.module().error) break;
     }
     for (const StaticType& type : types) statement.results.push_back(scribe.add_value(type));
-    return vars(scribe, scribe.add(std::move(statement)).results);
+    return scribe.vars(scribe.add(std::move(statement)).results);
 }
 
 }  // namespace flexor

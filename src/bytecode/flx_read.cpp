@@ -29,9 +29,9 @@ Diagnostic bad_section(std::string_view section, std::string found) {
 }
 
 // Reads one section; after the first read beyond its end every read gives zeros and failed() holds.
-class Bytes {
+class SectionReader {
 public:
-    Bytes(std::span<const std::byte> bytes, std::string_view section) : bytes_(bytes), section_(section) {}
+    SectionReader(std::span<const std::byte> bytes, std::string_view section) : bytes_(bytes), section_(section) {}
 
     template <class T>
     T get() {
@@ -109,7 +109,7 @@ private:
     Status read_table() {
         if (!is_flx(bytes_)) return Diagnostic(DiagnosticId::kNotAFlxFile);
         if (bytes_.size() < flx::kHeaderBytes) return truncated(flx::kHeaderBytes);
-        Bytes head(bytes_.subspan(flx::kMagic.size(), flx::kHeaderBytes - flx::kMagic.size()), "header");
+        SectionReader head(bytes_.subspan(flx::kMagic.size(), flx::kHeaderBytes - flx::kMagic.size()), "header");
         const std::uint32_t version = head.u32();
         const std::uint32_t count = head.u32();
         const std::uint64_t file_size = head.u64();
@@ -127,7 +127,7 @@ private:
         if (file_size < head_bytes) return truncated(head_bytes);
         bytes_ = bytes_.first(file_size);
         if (flx::head_checksum(bytes_.first(head_bytes)) != checksum) return mismatch("header");
-        Bytes table(bytes_.subspan(flx::kHeaderBytes, count * flx::kTableRowBytes), "header");
+        SectionReader table(bytes_.subspan(flx::kHeaderBytes, count * flx::kTableRowBytes), "header");
         std::array<bool, flx::kSectionNames.size()> seen{};
         for (std::uint32_t i = 0; i < count; ++i) {
             std::string_view name = table.raw(8);
@@ -163,13 +163,13 @@ private:
         return Diagnostic(DiagnosticId::kChecksumMismatch).operand(std::string(section));
     }
 
-    Bytes section(Section s) const {
+    SectionReader section(Section s) const {
         const auto index = static_cast<std::size_t>(s);
         return {sections_[index], flx::kSectionNames[index]};
     }
 
     Status read_strings() {
-        Bytes in = section(Section::kStrings);
+        SectionReader in = section(Section::kStrings);
         // One text may be used by many; together they may not copy more than a multiple of what the file holds.
         text_budget_ =
             (std::size_t{1} << 20) + 256 * (bytes_.size() - sections_[static_cast<std::size_t>(Section::kData)].size());
@@ -183,8 +183,8 @@ private:
     }
 
     // A text by its index; the first bad index fails the section.
-    std::string text(Bytes& in, Status& status) { return std::string(view(in, status)); }
-    std::string_view view(Bytes& in, Status& status) {
+    std::string text(SectionReader& in, Status& status) { return std::string(view(in, status)); }
+    std::string_view view(SectionReader& in, Status& status) {
         const std::uint32_t index = in.u32();
         if (index < strings_.size()) {
             used_text_ += strings_[index].size();
@@ -196,13 +196,13 @@ private:
         return {};
     }
 
-    static Status finish(const Bytes& in, Status status) {
+    static Status finish(const SectionReader& in, Status status) {
         if (!status) return status;
         return in.finish();
     }
 
     Status read_meta() {
-        Bytes in = section(Section::kMeta);
+        SectionReader in = section(Section::kMeta);
         Status status;
         const std::string_view promotion = view(in, status);
         if (status && promotion != "torch" && promotion != "numpy") {
@@ -218,7 +218,7 @@ private:
     }
 
     Status read_symbols() {
-        Bytes in = section(Section::kSymbols);
+        SectionReader in = section(Section::kSymbols);
         Status status;
         module_.symbols.resize(in.count(20));
         for (SymbolDecl& symbol : module_.symbols) {
@@ -234,7 +234,7 @@ private:
 
     Status read_constants() {
         using flx::ConstantTag;
-        Bytes in = section(Section::kConsts);
+        SectionReader in = section(Section::kConsts);
         Status status;
         const std::size_t count = in.count(1);
         module_.constants.reserve(std::min<std::size_t>(count, 65536));
@@ -263,7 +263,7 @@ private:
     }
 
     Status read_hooks() {
-        Bytes in = section(Section::kHooks);
+        SectionReader in = section(Section::kHooks);
         Status status;
         module_.hooks.resize(in.count(4));
         for (std::string& hook : module_.hooks) hook = text(in, status);
@@ -271,7 +271,7 @@ private:
     }
 
     Status read_weights() {
-        Bytes in = section(Section::kWeights);
+        SectionReader in = section(Section::kWeights);
         Status status;
         const std::span<const std::byte> data = sections_[static_cast<std::size_t>(Section::kData)];
         const std::size_t count = in.count(20);
@@ -347,7 +347,7 @@ private:
     }
 
     Status read_functions() {
-        Bytes in = section(Section::kFuncs);
+        SectionReader in = section(Section::kFuncs);
         Status status;
         const std::size_t opcodes = in.count(4);
         for (std::size_t i = 0; i < opcodes; ++i) {
@@ -364,7 +364,7 @@ private:
         return finish(in, std::move(status));
     }
 
-    Status read_function(Bytes& in, Status& status, Function& function) {
+    Status read_function(SectionReader& in, Status& status, Function& function) {
         function.name = text(in, status);
         const std::size_t params = in.count(17);
         for (std::size_t i = 0; i < params && !in.failed() && status; ++i) FLEXOR_TRY(read_param(in, status, function));
@@ -411,7 +411,7 @@ private:
         return {};
     }
 
-    Status read_param(Bytes& in, Status& status, Function& function) {
+    Status read_param(SectionReader& in, Status& status, Function& function) {
         ParamDecl param;
         param.name = text(in, status);
         const auto kind = std::ranges::find(flx::kParamKindNames, view(in, status));

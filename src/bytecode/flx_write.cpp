@@ -19,7 +19,7 @@ namespace {
 
 using flx::Section;
 
-class Bytes {
+class SectionWriter {
 public:
     void u8(std::uint8_t value) { put(&value, 1); }
     void u32(std::uint32_t value) { put(&value, sizeof value); }
@@ -53,7 +53,7 @@ public:
         write_hooks();
         write_weights();
         write_functions();
-        Bytes& out = section(Section::kStrings);
+        SectionWriter& out = section(Section::kStrings);
         out.count(strings_.size());
         std::vector<const std::string*> ordered(strings_.size());
         for (const auto& [text, index] : strings_) ordered[index] = &text;
@@ -69,14 +69,14 @@ public:
     const std::vector<Piece>& pieces() const { return pieces_; }
 
 private:
-    Bytes& section(Section s) { return sections_[static_cast<std::size_t>(s)]; }
+    SectionWriter& section(Section s) { return sections_[static_cast<std::size_t>(s)]; }
 
     std::uint32_t text(std::string_view value) {
         return strings_.try_emplace(std::string(value), static_cast<std::uint32_t>(strings_.size())).first->second;
     }
 
     void write_meta() {
-        Bytes& out = section(Section::kMeta);
+        SectionWriter& out = section(Section::kMeta);
         out.u32(text(module_.promotion == types::Promotion::kNumpy ? "numpy" : "torch"));
         out.count(module_.metadata.size());
         for (const auto& [key, value] : module_.metadata) {
@@ -86,7 +86,7 @@ private:
     }
 
     void write_symbols() {
-        Bytes& out = section(Section::kSymbols);
+        SectionWriter& out = section(Section::kSymbols);
         out.count(module_.symbols.size());
         for (const SymbolDecl& symbol : module_.symbols) {
             out.u32(text(symbol.name));
@@ -99,7 +99,7 @@ private:
         using flx::ConstantTag;
         struct Visitor {
             Writer& writer;
-            Bytes& out;
+            SectionWriter& out;
             void tag(ConstantTag t) const { out.u8(static_cast<std::uint8_t>(t)); }
             void operator()(None) const { tag(ConstantTag::kNone); }
             void operator()(bool value) const { tag(value ? ConstantTag::kTrue : ConstantTag::kFalse); }
@@ -121,20 +121,20 @@ private:
                 for (const std::int64_t item : list) out.i64(item);
             }
         };
-        Bytes& out = section(Section::kConsts);
+        SectionWriter& out = section(Section::kConsts);
         out.count(module_.constants.size());
         for (const Constant& constant : module_.constants) std::visit(Visitor{*this, out}, constant);
     }
 
     void write_hooks() {
-        Bytes& out = section(Section::kHooks);
+        SectionWriter& out = section(Section::kHooks);
         out.count(module_.hooks.size());
         for (const std::string& hook : module_.hooks) out.u32(text(hook));
     }
 
     // Offsets count from the beginning of the data section.
     void write_weights() {
-        Bytes& out = section(Section::kWeights);
+        SectionWriter& out = section(Section::kWeights);
         out.count(module_.weights.size());
         for (const Weight& weight : module_.weights) {
             const Tensor tensor = weight.tensor.contiguous();
@@ -151,14 +151,14 @@ private:
     }
 
     void write_functions() {
-        Bytes& out = section(Section::kFuncs);
+        SectionWriter& out = section(Section::kFuncs);
         out.count(all_opcodes().size());
         for (const OpcodeInfo& row : all_opcodes()) out.u32(text(row.mnemonic));
         out.count(module_.functions.size());
         for (const Function& function : module_.functions) write_function(out, function);
     }
 
-    void write_function(Bytes& out, const Function& function) {
+    void write_function(SectionWriter& out, const Function& function) {
         out.u32(text(function.name));
         out.count(function.params.size());
         for (const ParamDecl& param : function.params) write_param(out, param);
@@ -190,7 +190,7 @@ private:
         }
     }
 
-    void write_param(Bytes& out, const ParamDecl& param) {
+    void write_param(SectionWriter& out, const ParamDecl& param) {
         out.u32(text(param.name));
         out.u32(text(flx::kParamKindNames[static_cast<std::size_t>(param.kind)]));
         std::uint8_t flags = param.optional ? flx::kParamOptional : 0;
@@ -208,7 +208,7 @@ private:
     void lay_out() {
         const std::size_t count = flx::kSectionNames.size();
         std::size_t offset = flx::align_up(flx::kHeaderBytes + count * flx::kTableRowBytes);
-        Bytes table;
+        SectionWriter table;
         pieces_.push_back({0, {}});
         for (std::size_t i = 0; i < count; ++i) {
             std::array<char, 8> name{};
@@ -233,7 +233,7 @@ private:
         head_.u32(kFlxVersion);
         head_.count(count);
         head_.u64(file_size_);
-        Bytes checked = head_;
+        SectionWriter checked = head_;
         checked.put(table.view().data(), table.view().size());
         head_.u64(support::hash_bytes(checked.view()));
         head_.put(table.view().data(), table.view().size());
@@ -259,8 +259,8 @@ private:
 
     const Module& module_;
     std::map<std::string, std::uint32_t> strings_;
-    std::array<Bytes, flx::kSectionNames.size()> sections_;
-    Bytes head_;
+    std::array<SectionWriter, flx::kSectionNames.size()> sections_;
+    SectionWriter head_;
     std::vector<Tensor> weights_;
     std::vector<std::size_t> weight_offsets_;
     std::size_t data_size_ = 0;

@@ -19,8 +19,6 @@ constexpr std::size_t kMaxListItems = 65536;
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
-
 // Length of the name that starts at `at`; dots are part of a name where a letter or digit follows.
 std::size_t name_length(std::string_view source, std::size_t at) {
     std::size_t end = at;

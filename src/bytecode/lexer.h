@@ -25,9 +25,10 @@ struct Token {
 // Newlines inside brackets are dropped. The views point into `source`. The last token is kEnd.
 Expected<std::vector<Token>> tokenize(std::string_view source, std::string_view file_name);
 
-bool is_identifier(std::string_view text);      // one kName token
-bool is_reserved_word(std::string_view text);   // has a meaning inside attributes and dims: no symbol may take it
-std::string spell_name(std::string_view name);  // as it is, or quoted
+bool is_identifier(std::string_view text);     // one kName token
+bool is_reserved_word(std::string_view text);  // has a meaning inside attributes and dims: no symbol may take it
+inline std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }  // in messages
+std::string spell_name(std::string_view name);                                              // as it is, or quoted
 
 // Reads tokens; every error names file and line.
 class Cursor {

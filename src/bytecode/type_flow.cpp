@@ -420,8 +420,9 @@ Expected<std::vector<StaticType>> infer_site(const ops::OpDef& op, const CallSit
     std::vector<StaticType> out;
     if (arguments) {
         std::vector<ops::Requirement> stated;
+        FLEXOR_ASSIGN(const types::Attrs attrs, ops::check_attrs(op, arguments->attrs));
         FLEXOR_ASSIGN(const ops::Inferred inferred,
-                      ops::infer(op, arguments->args, arguments->attrs, env, stated, promotion, false));
+                      ops::infer(op, arguments->args, attrs, env, stated, promotion, false));
         if (requirements != nullptr) requirements->insert(requirements->end(), stated.begin(), stated.end());
         for (const ops::ResultType& result : inferred.results) out.push_back(StaticType::of(result.type));
     }

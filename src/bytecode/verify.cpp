@@ -17,8 +17,6 @@ namespace {
 
 constexpr std::size_t kMaxFlowBits = std::size_t{1} << 31;  // blocks x locals
 
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
-
 std::string some(std::int64_t count, std::string_view noun) {
     return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }

@@ -17,7 +17,6 @@ namespace flexor::driver {
 
 using runtime::cuda::CudaPointer;
 using runtime::cuda::CudaStream;
-using runtime::cuda::Device;
 using runtime::cuda::Launcher;
 using runtime::cuda::LaunchReport;
 
@@ -100,7 +99,7 @@ std::shared_ptr<DeviceKernels::Compiler> DeviceKernels::compiler() {
 }
 
 Expected<KernelCache::Built> DeviceKernels::fill(std::span<executable::KernelSlot> kernels,
-                                                 const std::shared_ptr<const Device>& device) {
+                                                 const std::shared_ptr<const runtime::cuda::Device>& device) {
     KernelCache::Built built;
     std::optional<Diagnostic> error;
     const std::lock_guard lock(mutex_);
@@ -169,7 +168,7 @@ namespace {
 
 class EvaluatedLauncher final : public Launcher {
 public:
-    EvaluatedLauncher(const loopir::Kernel& kernel, std::shared_ptr<const Device> device)
+    EvaluatedLauncher(const loopir::Kernel& kernel, std::shared_ptr<const runtime::cuda::Device> device)
         : kernel_(kernel), device_(std::move(device)) {}
 
     Expected<LaunchReport> launch(std::span<const CudaPointer> buffers, const std::int64_t* params, CudaPointer fault,
@@ -203,12 +202,13 @@ private:
     }
 
     loopir::Kernel kernel_;
-    std::shared_ptr<const Device> device_;
+    std::shared_ptr<const runtime::cuda::Device> device_;
 };
 
 }  // namespace
 
-std::shared_ptr<Launcher> evaluated_launcher(const loopir::Kernel& kernel, std::shared_ptr<const Device> device) {
+std::shared_ptr<Launcher> evaluated_launcher(const loopir::Kernel& kernel,
+                                             std::shared_ptr<const runtime::cuda::Device> device) {
     if (kernel.kind == loopir::KernelKind::kExtern) return nullptr;
     return std::make_shared<EvaluatedLauncher>(kernel, std::move(device));
 }

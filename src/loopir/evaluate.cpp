@@ -285,8 +285,8 @@ private:
     ScalarValue accumulator_;
 };
 
-std::int64_t place(const IntRef& offset, const std::vector<IntRef>& strides, std::span<const std::int64_t> index,
-                   const EvalArgs& args) {
+std::int64_t element_place(const IntRef& offset, const std::vector<IntRef>& strides,
+                           std::span<const std::int64_t> index, const EvalArgs& args) {
     std::int64_t at = value_of(offset, args);
     for (std::size_t d = 0; d < strides.size(); ++d) at += index[d] * value_of(strides[d], args);
     return at;
@@ -311,13 +311,13 @@ void evaluate_contraction(const Kernel& kernel, EvalArgs& args) {
         if (prologue) {
             prologue->run_row(batch_and_m, &a_row);
         } else {
-            const std::int64_t at = place(c.a.offset, c.a.batch_strides, batch_and_m, args) +
+            const std::int64_t at = element_place(c.a.offset, c.a.batch_strides, batch_and_m, args) +
                                     batch_and_m.back() * value_of(c.a.row_stride, args);
             for (std::int64_t i = 0; i < k; ++i) {
                 a_row.push_back(load_scalar(args.buffers[c.a.buffer], c.a_dtype, at + i * a_col));
             }
         }
-        const std::int64_t b_at = place(c.b.offset, c.b.batch_strides, batch_and_m, args);
+        const std::int64_t b_at = element_place(c.b.offset, c.b.batch_strides, batch_and_m, args);
         Index at = batch_and_m;
         at.push_back(0);
         for (std::int64_t j = 0; j < n; ++j) {
@@ -347,7 +347,7 @@ void evaluate_attention(const Kernel& kernel, EvalArgs& args) {
     };
     const auto load = [&](const StridedOperand& o, std::initializer_list<std::int64_t> index) {
         const DType dtype = kernel.buffers[o.buffer].dtype;
-        const std::int64_t at = place(o.offset, o.strides, {index.begin(), index.size()}, args);
+        const std::int64_t at = element_place(o.offset, o.strides, {index.begin(), index.size()}, args);
         return cast_scalar(load_scalar(args.buffers[o.buffer], dtype, at), dtype, inner);
     };
     const auto sum = [&](const std::vector<ScalarValue>& values) {
@@ -374,7 +374,7 @@ void evaluate_attention(const Kernel& kernel, EvalArgs& args) {
         const std::int64_t kv_head = h / (heads / kv_heads);
         std::int64_t keys = value_of(a.kv_len, args);
         if (a.lengths) {
-            const std::int64_t at = place(a.lengths->offset, a.lengths->strides, {&b, 1}, args);
+            const std::int64_t at = element_place(a.lengths->offset, a.lengths->strides, {&b, 1}, args);
             keys = std::min(keys, load_scalar(args.buffers[a.lengths->buffer], DType::kI64, at).i);
         }
         std::vector<std::int64_t> seen;
@@ -409,7 +409,7 @@ void evaluate_attention(const Kernel& kernel, EvalArgs& args) {
             if (sees_nothing && a.fully_masked == FullyMasked::kNan) out.f = std::nan("");
             if (!sees_nothing) out = apply(ScalarOp::kDiv, sum(products), total);
             const std::int64_t index[] = {b, h, i, d};
-            store_scalar(args.buffers[a.out.buffer], a.dtype, place(a.out.offset, a.out.strides, index, args),
+            store_scalar(args.buffers[a.out.buffer], a.dtype, element_place(a.out.offset, a.out.strides, index, args),
                          cast_scalar(out, inner, a.dtype));
         }
     });

@@ -27,14 +27,14 @@ std::string name_text(const std::string& name) {
     return plain && name.back() != ':' ? name : support::quote(name);
 }
 
-std::string place(std::uint32_t buffer, const IntRef& offset, const std::vector<IntRef>& strides) {
+std::string place_text(std::uint32_t buffer, const IntRef& offset, const std::vector<IntRef>& strides) {
     std::string out = buffer_name(buffer);
     if (!offset.is(0)) out += " + " + text(offset);
     return out + " " + list(strides);
 }
 
 std::string text(const Access& access) {
-    std::string out = place(access.buffer, access.offset, access.strides);
+    std::string out = place_text(access.buffer, access.offset, access.strides);
     for (const GatherTerm& g : access.gathers) {
         out += " gather " + node_name(g.index) + " * " + text(g.stride) + " of " + text(g.extent);
         if (g.wrap_negative) out += " wrap";
@@ -139,14 +139,14 @@ std::string text(const Attention& a, const Body& body) {
     for (const auto& [name, extent] : extents) out += std::string(" ") + name + " " + text(*extent);
     out += " scale " + (a.scale == kNoNode ? std::string("default") : node_name(a.scale)) + "\n";
     const auto operand = [&](const char* name, const StridedOperand& o) {
-        out += std::string("  ") + name + " " + place(o.buffer, o.offset, o.strides) + "\n";
+        out += std::string("  ") + name + " " + place_text(o.buffer, o.offset, o.strides) + "\n";
     };
     operand("q", a.q);
     operand("k", a.k);
     operand("v", a.v);
     operand("out", a.out);
     out += "  mask " + std::string(mask_name(a.mask_kind));
-    if (a.mask) out += " " + place(a.mask->buffer, a.mask->offset, a.mask->strides);
+    if (a.mask) out += " " + place_text(a.mask->buffer, a.mask->offset, a.mask->strides);
     out += "\n";
     if (a.lengths) operand("lengths", *a.lengths);
     if (a.fully_masked == FullyMasked::kNan) out += "  fully_masked nan\n";

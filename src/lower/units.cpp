@@ -28,6 +28,14 @@ bool is_write(const Inst& inst) {
     return inst.kind == InstKind::kOp && std::holds_alternative<ops::WriteLower>(inst.op->lower.value);
 }
 
+// Whether each point of a kernel reads its operands at that point, or along its own row.
+bool reads_in_place(const Inst& inst) {
+    if (inst.kind != InstKind::kOp) return false;
+    const ops::LowerRule& rule = inst.op->lower.value;
+    return std::holds_alternative<ops::MapLower>(rule) || std::holds_alternative<ops::ReduceLower>(rule) ||
+           std::holds_alternative<ops::WriteLower>(rule);
+}
+
 const std::vector<Dim>& walked_shape(const Program& program, const Inst& inst) {
     const Reg reg = is_reduce(inst) || is_copy(program, inst) || is_write(inst) ? inst.operands[0] : inst.results[0];
     return program.registers[reg].type.type.sizes;
@@ -176,25 +184,25 @@ bool Grouper::reads_fit(std::size_t index, Form form, const Inst& inst, const st
 }
 
 // W3: a write may share a kernel with loads of memory that overlaps its destination only at identical geometry.
-bool Grouper::write_conflicts(const Unit& unit, const Inst& write) const {
+bool Grouper::write_conflicts(std::size_t index, const Inst& write) const {
+    const Unit& unit = out_.units[index];
     const Reg destination = write.operands[0];
     const Reg root = program_.registers[destination].root;
     // Memory made here must be written where it is made, or two points of the kernel meet in one element.
     if (out_.unit_of[root] && !(type(destination) == type(root))) return true;
-    const auto conflicts = [&](Reg reg) {
+    const auto conflicts = [&](const Inst& inst, Reg reg) {
         if (reg == kNoReg || scalar(reg)) return false;
         const Reg other = program_.registers[reg].root;
-        if (out_.unit_of[other] || !specialised::may_overlap(program_, root, other)) return false;
-        const types::TensorType& a = type(destination);
-        const types::TensorType& b = type(reg);
-        return other != root || !(a == b);
+        if (out_.unit_of[other] == index || !specialised::may_overlap(program_, root, other)) return false;
+        return other != root || !(type(destination) == type(reg)) || !reads_in_place(inst);
     };
     for (const Member& m : unit.members) {
-        for (Reg reg : block_.insts[m.inst].operands) {
-            if (conflicts(reg)) return true;
+        const Inst& inst = block_.insts[m.inst];
+        for (Reg reg : inst.operands) {
+            if (conflicts(inst, reg)) return true;
         }
     }
-    return conflicts(write.operands[1]);
+    return conflicts(write, write.operands[1]);
 }
 
 void Grouper::find_write_sources() {
@@ -302,7 +310,7 @@ bool Grouper::join(std::size_t index, std::size_t at) {
         form = keep ? Form::kRowKeep : Form::kRowDrop;
     } else {
         if (is_write(inst)) {
-            if (*form != Form::kFull || write_conflicts(unit, inst)) return false;
+            if (*form != Form::kFull || write_conflicts(index, inst)) return false;
             // The write is the last of its epoch: nothing of it may come after.
             for (std::size_t u = 0; u < out_.units.size(); ++u) {
                 if (u != index && out_.units[u].epoch == epoch_ && reaches(u, index)) return false;

@@ -88,7 +88,7 @@ private:
     void add_scalar(std::size_t index);
     void link(std::size_t unit, const Inst& inst);
     bool reaches(std::size_t from, std::size_t to) const;  // from needs to, directly or not
-    bool write_conflicts(const Unit& unit, const Inst& write) const;
+    bool write_conflicts(std::size_t unit, const Inst& write) const;
     void find_write_sources();
     std::vector<Reg> forwarded(std::size_t unit, const Inst& inst) const;
     bool may_rise(std::size_t unit, const Inst& inst) const;

@@ -19,8 +19,9 @@ using NodeArgs = std::span<const NodeId>;
 using SampleMaker = std::vector<Sample> (*)();
 using I = std::int64_t;
 
-OpDef entry(std::string_view name, std::string_view summary, std::span<const OperandSpec> operands, DTypeRule dtype,
-            Reference reference, MapLower lower, Samples samples, Names names, std::span<const AttrSpec> attrs = {}) {
+OpDef binary_entry(std::string_view name, std::string_view summary, std::span<const OperandSpec> operands,
+                   DTypeRule dtype, Reference reference, MapLower lower, Samples samples, Names names,
+                   std::span<const AttrSpec> attrs = {}) {
     static const std::span<const Constraint> constraints = keep<Constraint>({{rules::kBroadcastText}});
     return {.name = {name},
             .summary = {summary},
@@ -40,11 +41,11 @@ OpDef entry(std::string_view name, std::string_view summary, std::span<const Ope
 
 // ---------------------------------------------------------------- lowering
 
-NodeId number(BodyBuilder& b, NodeId like, double value) { return b.constant(b.dtype(like), value); }
+using rules::number;
 bool is_bool(BodyBuilder& b, NodeId n) { return b.dtype(n) == DType::kBool; }
 
 template <S op>
-NodeId direct(BodyBuilder& b, NodeArgs a, const Attrs&) {
+NodeId binary_direct(BodyBuilder& b, NodeArgs a, const Attrs&) {
     return b.binary(op, a[0], a[1]);
 }
 // Arithmetic on bools is logic.
@@ -365,7 +366,7 @@ std::vector<OpDef> binary_ops() {
     std::vector<OpDef> ops;
     const auto add = [&](std::string_view name, std::string_view summary, DTypeRule dtype, Reference reference,
                          MapLower lower, Samples samples, Names names, std::span<const AttrSpec> attrs = {}) {
-        ops.push_back(entry(name, summary, two, dtype, reference, lower, samples, names, attrs));
+        ops.push_back(binary_entry(name, summary, two, dtype, reference, lower, samples, names, attrs));
     };
 
     add("add", "x + alpha y; logical or of bools.", promote, reference_add<1>, lower_add, {all, with_alpha},
@@ -376,7 +377,7 @@ std::vector<OpDef> binary_ops() {
         reference_binary<[](double a, double b) { return a * b; }, wrap_mul>, direct_or_bool<S::kMul, S::kAnd>,
         {all, any}, {"torch.mul", "numpy.multiply", "Mul"});
     add("div", "x over y as a float, whatever the dtypes are.", quotient,
-        reference_binary<[](double a, double b) { return a / b; }, floor_div>, direct<S::kDiv>, {all, positive},
+        reference_binary<[](double a, double b) { return a / b; }, floor_div>, binary_direct<S::kDiv>, {all, positive},
         {"torch.div", "numpy.divide", "Div"});
     add("floor_divide",
         "x over y, rounded towards minus infinity; an integer zero divisor raises, beside NumPy it gives 0.",
@@ -388,7 +389,7 @@ std::vector<OpDef> binary_ops() {
         {numbers, positive}, {"torch.remainder", "numpy.remainder", "Mod"});
     add("fmod", "The rest of x over y with the sign of x; an integer zero divisor raises, beside NumPy it gives 0.",
         division_dtype<promote_not_bool>,
-        reference_division<[](double a, double b) { return std::fmod(a, b); }, trunc_mod>, direct<S::kTruncMod>,
+        reference_division<[](double a, double b) { return std::fmod(a, b); }, trunc_mod>, binary_direct<S::kTruncMod>,
         {numbers, positive}, {"torch.fmod", "numpy.fmod", ""});
     add("pow", "x to the power y; integers wrap, and a negative power of an integer is 0 except of 1 and -1.",
         pow_dtype, reference_binary<[](double a, double b) { return std::pow(a, b); }, int_pow>, lower_pow,
@@ -416,38 +417,38 @@ std::vector<OpDef> binary_ops() {
         reference_binary<[](double a, double b) { return std::fmin(a, b); }, kMinInt>,
         direct_or_bool<S::kMinNum, S::kAnd>, {all, any}, {"torch.fmin", "numpy.fmin", ""});
     add("atan2", "The angle of the point (y, x), x being the ordinate, as C has it.", promote_to_float,
-        reference_binary<[](double a, double b) { return std::atan2(a, b); }, wrap_sub>, direct<S::kAtan2>, {all, any},
-        {"torch.atan2", "numpy.arctan2", ""});
-    add("eq", "Whether x equals y.", compare, reference_compare<[](auto a, auto b) { return a == b; }>, direct<S::kEq>,
-        {all, any}, {"torch.eq", "numpy.equal", "Equal"});
+        reference_binary<[](double a, double b) { return std::atan2(a, b); }, wrap_sub>, binary_direct<S::kAtan2>,
+        {all, any}, {"torch.atan2", "numpy.arctan2", ""});
+    add("eq", "Whether x equals y.", compare, reference_compare<[](auto a, auto b) { return a == b; }>,
+        binary_direct<S::kEq>, {all, any}, {"torch.eq", "numpy.equal", "Equal"});
     add("ne", "Whether x differs from y.", compare, reference_compare<[](auto a, auto b) { return a != b; }>,
-        direct<S::kNe>, {all, any}, {"torch.ne", "numpy.not_equal", ""});
+        binary_direct<S::kNe>, {all, any}, {"torch.ne", "numpy.not_equal", ""});
     add("lt", "Whether x is less than y.", compare, reference_compare<[](auto a, auto b) { return a < b; }>,
-        direct<S::kLt>, {all, any}, {"torch.lt", "numpy.less", "Less"});
+        binary_direct<S::kLt>, {all, any}, {"torch.lt", "numpy.less", "Less"});
     add("le", "Whether x is at most y.", compare, reference_compare<[](auto a, auto b) { return a <= b; }>,
-        direct<S::kLe>, {all, any}, {"torch.le", "numpy.less_equal", "LessOrEqual"});
+        binary_direct<S::kLe>, {all, any}, {"torch.le", "numpy.less_equal", "LessOrEqual"});
     add("gt", "Whether x is greater than y.", compare, reference_compare<[](auto a, auto b) { return b < a; }>,
-        direct<S::kGt>, {all, any}, {"torch.gt", "numpy.greater", "Greater"});
+        binary_direct<S::kGt>, {all, any}, {"torch.gt", "numpy.greater", "Greater"});
     add("ge", "Whether x is at least y.", compare, reference_compare<[](auto a, auto b) { return a >= b; }>,
-        direct<S::kGe>, {all, any}, {"torch.ge", "numpy.greater_equal", "GreaterOrEqual"});
+        binary_direct<S::kGe>, {all, any}, {"torch.ge", "numpy.greater_equal", "GreaterOrEqual"});
     add("logical_and", "Whether x and y are both not zero.", logical,
-        reference_compare<[](auto a, auto b) { return a != 0 && b != 0; }>, direct<S::kAnd>, {all, any},
+        reference_compare<[](auto a, auto b) { return a != 0 && b != 0; }>, binary_direct<S::kAnd>, {all, any},
         {"torch.logical_and", "numpy.logical_and", "And"});
     add("logical_or", "Whether x or y is not zero.", logical,
-        reference_compare<[](auto a, auto b) { return a != 0 || b != 0; }>, direct<S::kOr>, {all, any},
+        reference_compare<[](auto a, auto b) { return a != 0 || b != 0; }>, binary_direct<S::kOr>, {all, any},
         {"torch.logical_or", "numpy.logical_or", "Or"});
     add("logical_xor", "Whether exactly one of x and y is not zero.", logical,
-        reference_compare<[](auto a, auto b) { return (a != 0) != (b != 0); }>, direct<S::kXor>, {all, any},
+        reference_compare<[](auto a, auto b) { return (a != 0) != (b != 0); }>, binary_direct<S::kXor>, {all, any},
         {"torch.logical_xor", "numpy.logical_xor", "Xor"});
     constexpr auto no_float = [](double, double) { return 0.0; };  // the dtype rule lets no float in
     add("bitwise_and", "The bits set in both x and y.", promote_bits,
-        reference_binary<no_float, [](I a, I b) { return a & b; }>, direct<S::kAnd>, {bits, any},
+        reference_binary<no_float, [](I a, I b) { return a & b; }>, binary_direct<S::kAnd>, {bits, any},
         {"torch.bitwise_and", "numpy.bitwise_and", "BitwiseAnd"});
     add("bitwise_or", "The bits set in x or y.", promote_bits,
-        reference_binary<no_float, [](I a, I b) { return a | b; }>, direct<S::kOr>, {bits, any},
+        reference_binary<no_float, [](I a, I b) { return a | b; }>, binary_direct<S::kOr>, {bits, any},
         {"torch.bitwise_or", "numpy.bitwise_or", "BitwiseOr"});
     add("bitwise_xor", "The bits set in exactly one of x and y.", promote_bits,
-        reference_binary<no_float, [](I a, I b) { return a ^ b; }>, direct<S::kXor>, {bits, any},
+        reference_binary<no_float, [](I a, I b) { return a ^ b; }>, binary_direct<S::kXor>, {bits, any},
         {"torch.bitwise_xor", "numpy.bitwise_xor", "BitwiseXor"});
     add("shift_left", "x shifted left by y bits; 0 if y is negative or all bits leave.", promote_shift,
         reference_shift<true>, lower_shift_left, {integers, positive},
@@ -455,20 +456,22 @@ std::vector<OpDef> binary_ops() {
     add("shift_right", "x shifted right by y bits, keeping the sign.", promote_shift, reference_shift<false>,
         lower_shift_right, {integers, positive}, {"torch.bitwise_right_shift", "numpy.right_shift", ""});
 
-    ops.push_back(entry("where", "y where the condition is true, else z.",
-                        keep<OperandSpec>({{"condition", tensor, true}, {"y", tensor, true}, {"z", tensor, true}}),
-                        where_dtype, reference_where, lower_where, {all, where_samples},
-                        {"torch.where", "numpy.where", "Where"}));
-    ops.push_back(entry("clamp", "x, at least min and at most max; NaN stays NaN.",
-                        keep<OperandSpec>({{"x", tensor, true}, {"min", optional, true}, {"max", optional, true}}),
-                        clamp_dtype, reference_clamp, lower_clamp, {numbers, clamp_samples},
-                        {"torch.clamp", "numpy.clip", "Clip"}));
-    ops.push_back(entry("lerp", "From start to end by weight.",
-                        keep<OperandSpec>({{"start", tensor}, {"end", tensor}, {"weight", tensor, true}}), lerp_dtype,
-                        reference_lerp, lower_lerp, {floats, ternary_samples}, {"torch.lerp", "", ""}));
-    ops.push_back(entry("addcmul", "x + value y z.", keep<OperandSpec>({{"x", tensor}, {"y", tensor}, {"z", tensor}}),
-                        promote_not_bool, reference_addcmul, lower_addcmul, {numbers, ternary_samples},
-                        {"torch.addcmul", "", ""}, keep<AttrSpec>({{"value", AttrKind::kFloat, 1.0}})));
+    ops.push_back(binary_entry(
+        "where", "y where the condition is true, else z.",
+        keep<OperandSpec>({{"condition", tensor, true}, {"y", tensor, true}, {"z", tensor, true}}), where_dtype,
+        reference_where, lower_where, {all, where_samples}, {"torch.where", "numpy.where", "Where"}));
+    ops.push_back(binary_entry(
+        "clamp", "x, at least min and at most max; NaN stays NaN.",
+        keep<OperandSpec>({{"x", tensor, true}, {"min", optional, true}, {"max", optional, true}}), clamp_dtype,
+        reference_clamp, lower_clamp, {numbers, clamp_samples}, {"torch.clamp", "numpy.clip", "Clip"}));
+    ops.push_back(binary_entry("lerp", "From start to end by weight.",
+                               keep<OperandSpec>({{"start", tensor}, {"end", tensor}, {"weight", tensor, true}}),
+                               lerp_dtype, reference_lerp, lower_lerp, {floats, ternary_samples},
+                               {"torch.lerp", "", ""}));
+    ops.push_back(binary_entry("addcmul", "x + value y z.",
+                               keep<OperandSpec>({{"x", tensor}, {"y", tensor}, {"z", tensor}}), promote_not_bool,
+                               reference_addcmul, lower_addcmul, {numbers, ternary_samples}, {"torch.addcmul", "", ""},
+                               keep<AttrSpec>({{"value", AttrKind::kFloat, 1.0}})));
     return ops;
 }
 

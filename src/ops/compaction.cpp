@@ -12,7 +12,7 @@ using I = std::int64_t;
 constexpr I kChunk = 1 << 14;  // flags that are counted, and whose elements are written, at a time
 
 // The truth of the elements of a tensor in row-major order.
-struct Truth {
+struct SetFlags {
     Tensor flags;           // a byte each, zero or not
     std::vector<I> before;  // how many are set before each chunk, and last in all
 };
@@ -66,7 +66,7 @@ Tensor flags_of(const ReferenceContext& c, const Tensor& x) {
 // f(first flag, one past the last, set flags before) for every chunk.
 template <class F>
 void for_each_chunk(const ReferenceContext& c, F&& f) {
-    const auto& truth = *static_cast<const Truth*>(c.found.get());
+    const auto& truth = *static_cast<const SetFlags*>(c.found.get());
     const I count = truth.flags.numel();
     parallel(c, static_cast<I>(truth.before.size()) - 1, 1, [&](I begin, I end) {
         for (I chunk = begin; chunk < end; ++chunk) {
@@ -77,7 +77,7 @@ void for_each_chunk(const ReferenceContext& c, F&& f) {
 }
 
 const std::uint8_t* flags_in(const ReferenceContext& c) {
-    return static_cast<const Truth*>(c.found.get())->flags.data_as<const std::uint8_t>();
+    return static_cast<const SetFlags*>(c.found.get())->flags.data_as<const std::uint8_t>();
 }
 
 // The set elements of from[begin..end) to to[first..last): what is written ahead of the next set one is written over by
@@ -96,7 +96,7 @@ void keep_set(const std::uint8_t* flags, const void* from, I begin, I end, void*
 
 template <std::size_t operand>
 Expected<std::vector<std::int64_t>> count_nonzero(ReferenceContext& c) {
-    auto truth = std::make_shared<Truth>();
+    auto truth = std::make_shared<SetFlags>();
     truth->flags = flags_of(c, c.inputs[operand]);
     if (!truth->flags.defined()) return no_memory("the truth of the elements");
     const I count = truth->flags.numel();

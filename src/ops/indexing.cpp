@@ -19,8 +19,6 @@ using Args = std::span<const ArgType>;
 using Results = std::vector<ShapeResult>;
 using types::DimList;
 
-std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
-
 // ---------------------------------------------------------------- dtype rules
 
 Expected<void> check_index(Args args, std::size_t i) {

@@ -16,16 +16,17 @@ using Args = std::span<const ArgType>;
 
 // ---------------------------------------------------------------- whole numbers
 
-U magnitude(I x) { return x < 0 ? U{0} - static_cast<U>(x) : static_cast<U>(x); }
+U unsigned_magnitude(I x) { return x < 0 ? U{0} - static_cast<U>(x) : static_cast<U>(x); }
 
 Expected<void> reference_gcd(ReferenceContext& c) {
     return map_elements(c, [](Elements e) {
-        return int_element(static_cast<I>(std::gcd(magnitude(e[0].integer), magnitude(e[1].integer))));
+        return int_element(
+            static_cast<I>(std::gcd(unsigned_magnitude(e[0].integer), unsigned_magnitude(e[1].integer))));
     });
 }
 Expected<void> reference_lcm(ReferenceContext& c) {
     return map_elements(c, [](Elements e) {
-        const U x = magnitude(e[0].integer), y = magnitude(e[1].integer);
+        const U x = unsigned_magnitude(e[0].integer), y = unsigned_magnitude(e[1].integer);
         return int_element(x == 0 || y == 0 ? 0 : static_cast<I>(x / std::gcd(x, y) * y));
     });
 }

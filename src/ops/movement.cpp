@@ -25,8 +25,6 @@ ShapeResult view_result(std::vector<Dim> sizes, std::vector<Dim> strides, Dim of
     result.offset = std::move(offset);
     return result;
 }
-std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
-
 // An index that may count from the end, as one in [0, n) or out of range as it was. Its sign may be unknown.
 Dim from_end(const ShapeEnv& env, const Dim& index, const Dim& n) {
     if (env.le(0, index) == Truth::kTrue) return index;
@@ -168,7 +166,7 @@ bool contiguous_shape(ShapeContext& context, Results& results) {
 
 // ---------------------------------------------------------------- views of axes
 
-constexpr int kAxisInRange = 1;
+constexpr int kMovedAxisInRange = 1;
 
 bool permute_shape(ShapeContext& context, Results& results) {
     const TensorType& x = context.type(0);
@@ -178,7 +176,7 @@ bool permute_shape(ShapeContext& context, Results& results) {
     std::vector<bool> used(axes.size(), false);
     for (const Dim& axis : axes) {
         const int a = rules::normal_axis(axis, x.rank());
-        if (a < 0) return context.fail(kAxisInRange);
+        if (a < 0) return context.fail(kMovedAxisInRange);
         if (used[at(a)]) return context.fail(3);
         used[at(a)] = true;
         sizes.push_back(x.sizes[at(a)]);
@@ -193,7 +191,7 @@ bool transpose_shape(ShapeContext& context, Results& results) {
     if (x.rank() > 0) {
         const int a = rules::normal_axis(context.attrs().integer("a"), x.rank());
         const int b = rules::normal_axis(context.attrs().integer("b"), x.rank());
-        if (a < 0 || b < 0) return context.fail(kAxisInRange);
+        if (a < 0 || b < 0) return context.fail(kMovedAxisInRange);
         std::swap(sizes[at(a)], sizes[at(b)]);
         std::swap(strides[at(a)], strides[at(b)]);
     }
@@ -242,7 +240,7 @@ bool squeeze_shape(ShapeContext& context, Results& results) {
         for (const Dim& axis : context.attrs().list("axes")) {
             if (x.rank() == 0 && (axis.is_constant(0) || axis.is_constant(-1))) continue;
             const int a = rules::normal_axis(axis, x.rank());
-            if (a < 0) return context.fail(kAxisInRange);
+            if (a < 0) return context.fail(kMovedAxisInRange);
             named[at(a)] = true;
         }
     }
@@ -265,7 +263,7 @@ bool squeeze_shape(ShapeContext& context, Results& results) {
 bool unsqueeze_shape(ShapeContext& context, Results& results) {
     const TensorType& x = context.type(0);
     const int axis = rules::normal_axis(context.attrs().integer("axis"), x.rank() + 1);
-    if (axis < 0) return context.fail(kAxisInRange);
+    if (axis < 0) return context.fail(kMovedAxisInRange);
     std::vector<Dim> sizes = x.sizes, strides = x.strides;
     const Dim stride = axis == x.rank() ? Dim(1) : x.sizes[at(axis)] * x.strides[at(axis)];
     sizes.insert(sizes.begin() + axis, Dim(1));
@@ -280,7 +278,7 @@ bool slice_shape(ShapeContext& context, Results& results) {
     const TensorType& x = context.type(0);
     const Attrs& attrs = context.attrs();
     const int axis = rules::normal_axis(attrs.integer("axis"), x.rank());
-    if (axis < 0) return context.fail(kAxisInRange);
+    if (axis < 0) return context.fail(kMovedAxisInRange);
     const Dim step = attrs.integer("step");
     if (!step.is_constant() || step.is_constant(0)) return context.fail(2);
     ShapeEnv& env = context.env();
@@ -315,7 +313,7 @@ bool slice_shape(ShapeContext& context, Results& results) {
 bool select_shape(ShapeContext& context, Results& results) {
     const TensorType& x = context.type(0);
     const int axis = rules::normal_axis(context.attrs().integer("axis"), x.rank());
-    if (axis < 0) return context.fail(kAxisInRange);
+    if (axis < 0) return context.fail(kMovedAxisInRange);
     const Dim index = context.attrs().integer("index");
     const Dim& n = x.sizes[at(axis)];
     if (!context.require_lt(index, n, 2) || !context.require_le(-n, index, 2)) return false;
@@ -331,7 +329,7 @@ bool diagonal_shape(ShapeContext& context, Results& results) {
     const TensorType& x = context.type(0);
     const int a = rules::normal_axis(context.attrs().integer("a"), x.rank());
     const int b = rules::normal_axis(context.attrs().integer("b"), x.rank());
-    if (a < 0 || b < 0) return context.fail(kAxisInRange);
+    if (a < 0 || b < 0) return context.fail(kMovedAxisInRange);
     if (a == b) return context.fail(2);
     const Dim offset = context.attrs().integer("offset");
     const Dim first_a = Dim::max(-offset, 0), first_b = Dim::max(offset, 0);
@@ -352,7 +350,7 @@ bool diagonal_shape(ShapeContext& context, Results& results) {
 bool narrow_shape(ShapeContext& context, Results& results) {
     const TensorType& x = context.type(0);
     const int axis = rules::normal_axis(context.attrs().integer("axis"), x.rank());
-    if (axis < 0) return context.fail(kAxisInRange);
+    if (axis < 0) return context.fail(kMovedAxisInRange);
     const Dim length = context.attrs().integer("length");
     const Dim& n = x.sizes[at(axis)];
     const Dim start = from_end(context.env(), context.attrs().integer("start"), n);
@@ -368,7 +366,7 @@ bool narrow_shape(ShapeContext& context, Results& results) {
 bool split_shape(ShapeContext& context, Results& results) {
     const TensorType& x = context.type(0);
     const int axis = rules::normal_axis(context.attrs().integer("axis"), x.rank());
-    if (axis < 0) return context.fail(kAxisInRange);
+    if (axis < 0) return context.fail(kMovedAxisInRange);
     Dim start = 0;
     for (const Dim& length : context.attrs().list("sizes")) {
         if (!context.require_le(0, length, 2)) return false;
@@ -386,7 +384,7 @@ bool concat_shape(ShapeContext& context, Results& results) {
     if (context.args().empty()) return context.fail(2);
     const TensorType& x = context.type(0);
     const int axis = rules::normal_axis(context.attrs().integer("axis"), x.rank());
-    if (axis < 0) return context.fail(kAxisInRange);
+    if (axis < 0) return context.fail(kMovedAxisInRange);
     std::vector<Dim> sizes = x.sizes;
     for (std::size_t i = 1; i < context.args().size(); ++i) {
         const TensorType& other = context.type(i);
@@ -406,7 +404,7 @@ bool stack_shape(ShapeContext& context, Results& results) {
     if (context.args().empty()) return context.fail(2);
     const TensorType& x = context.type(0);
     const int axis = rules::normal_axis(context.attrs().integer("axis"), x.rank() + 1);
-    if (axis < 0) return context.fail(kAxisInRange);
+    if (axis < 0) return context.fail(kMovedAxisInRange);
     for (std::size_t i = 1; i < context.args().size(); ++i) {
         const TensorType& other = context.type(i);
         if (other.rank() != x.rank()) return context.fail(3);
@@ -499,7 +497,7 @@ bool axes_shape(ShapeContext& context, Results& results) {
     std::vector<bool> used(at(rank), false);
     for (const Dim& axis : context.attrs().list("axes")) {
         const int a = rules::normal_axis(axis, rank);
-        if (a < 0) return context.fail(kAxisInRange);
+        if (a < 0) return context.fail(kMovedAxisInRange);
         if (used[at(a)]) return context.fail(2);
         used[at(a)] = true;
     }
@@ -688,7 +686,7 @@ std::vector<Sample> slice_samples() {
             sample({input({33})}, Attrs{{"start", 30}, {"stop", -40}, {"step", -1}}),
             sample({input({0, 2})}, Attrs{{"start", 1}})};
 }
-std::vector<Sample> select_samples() {
+std::vector<Sample> select_one_samples() {
     return {sample({input({3, 5})}, Attrs{{"axis", 0}, {"index", 2}}),
             sample({input({3, 5})}, Attrs{{"axis", -1}, {"index", -5}}),
             sample({input({1})}, Attrs{{"axis", 0}, {"index", 0}})};
@@ -809,7 +807,7 @@ std::vector<OpDef> movement_ops() {
     view("select", "x[index] along an axis, which goes; a negative index counts from the end.",
          attr({{"axis", integer, 0}, {"index", integer, {}}}),
          keep<Constraint>({in_range, {"the index lies within the axis", DiagnosticId::kElementIndexOutOfRange, 0}}),
-         select_shape, select_samples, {"torch.select", "", ""});
+         select_shape, select_one_samples, {"torch.select", "", ""});
     view("diagonal", "The elements of x whose index along b is offset more than along a, as the last axis.",
          attr({{"offset", integer, 0}, {"a", integer, 0}, {"b", integer, 1}}),
          keep<Constraint>({in_range, {"a and b are two axes", DiagnosticId::kDuplicateAxis, 0}}), diagonal_shape,

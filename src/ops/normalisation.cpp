@@ -18,8 +18,6 @@ using Args = std::span<const ArgType>;
 using Results = std::vector<ShapeResult>;
 using Values = std::span<const GraphValue>;
 
-std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
-
 // ---------------------------------------------------------------- rules
 
 // x decides the dtype; the parameters may be of any floating dtype.
@@ -201,7 +199,6 @@ void for_each_row(ReferenceContext& c, int first, int last, F&& f) {
         for (std::size_t i = 0; i < values.size(); ++i) store_real(out, targets[i], values[i]);
     });
 }
-double mean_of(const std::vector<double>& values) { return pairwise_sum(values) / static_cast<double>(values.size()); }
 void standardise(std::vector<double>& values, double eps) {
     const double mean = mean_of(values);
     std::vector<double> squares;

@@ -17,8 +17,6 @@ using I = std::int64_t;
 using Args = std::span<const ArgType>;
 using Results = std::vector<ShapeResult>;
 
-std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
-
 // ---------------------------------------------------------------- rules
 
 // Integers and bools are summed as i64.

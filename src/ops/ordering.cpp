@@ -37,8 +37,8 @@ struct WideItem {
     friend auto operator<=>(const WideItem&, const WideItem&) = default;
 };
 using NarrowItem = std::uint64_t;  // the key in the upper half, the place in the lower
-I place_of(const WideItem& item) { return item.place; }
-I place_of(NarrowItem item) { return static_cast<I>(item & 0xFFFFFFFFu); }
+I item_place(const WideItem& item) { return item.place; }
+I item_place(NarrowItem item) { return static_cast<I>(item & 0xFFFFFFFFu); }
 
 // ---------------------------------------------------------------- sorting
 
@@ -125,12 +125,12 @@ Expected<void> order_as(const Order& order, MakeItem make_item) {
             const Item* sorted =
                 first_items(items, length, order.wanted, [&](I i) { return make_item(E::load(from[i * step]), i); });
             I* to = places.data_as<I>() + order.lines.start(places, line);
-            for (I i = 0; i < order.wanted; ++i) to[i * place_step] = place_of(sorted[i]);
+            for (I i = 0; i < order.wanted; ++i) to[i * place_step] = item_place(sorted[i]);
             if (order.places_only) continue;
             const Tensor& values = c.outputs[0];
             auto* out = values.data_as<typename E::Stored>() + order.lines.start(values, line);
             const I value_step = order.lines.step(values);
-            for (I i = 0; i < order.wanted; ++i) out[i * value_step] = from[place_of(sorted[i]) * step];
+            for (I i = 0; i < order.wanted; ++i) out[i * value_step] = from[item_place(sorted[i]) * step];
         }
     });
     if (!full) return no_memory("the keys of a line");

@@ -20,7 +20,7 @@ using Args = std::span<const ArgType>;
 
 // ---------------------------------------------------------------- shape rules
 
-constexpr int kAxisInRange = 1;
+constexpr int kReducedAxisInRange = 1;
 constexpr int kAxisOnce = 2;
 constexpr int kNotEmpty = 3;
 constexpr int kOneAxis = 4;
@@ -34,7 +34,7 @@ bool removed_axes(ShapeContext& context, std::vector<bool>& removed) {
         // torch lets a rank-0 tensor be reduced over its axis 0 or -1.
         if (rank == 0 && (axis.is_constant(0) || axis.is_constant(-1))) continue;
         const int a = rules::normal_axis(axis, rank);
-        if (a < 0) return context.fail(kAxisInRange);
+        if (a < 0) return context.fail(kReducedAxisInRange);
         if (removed[static_cast<std::size_t>(a)]) return context.fail(kAxisOnce);
         removed[static_cast<std::size_t>(a)] = true;
     }
@@ -295,7 +295,6 @@ Expected<void> reference_any(ReferenceContext& c) {
     });
     return {};
 }
-double mean_of(std::span<const double> values) { return pairwise_sum(values) / static_cast<double>(values.size()); }
 Expected<void> reference_mean(ReferenceContext& c) {
     for_each_group(c, c.dtypes.operands[0], [&](I target, std::span<const Element> group) {
         store_real(c.outputs[0], target, mean_of(reals(group)));

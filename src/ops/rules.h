@@ -64,6 +64,13 @@ bool broadcast_into(ShapeContext& context, std::vector<Dim>& sizes, std::span<co
 // Whether the type is proven to be row-major without gaps, or empty. Sizes of 1 have no say.
 bool is_row_major(const ShapeEnv& env, const TensorType& type);
 
+// ---------------------------------------------------------------- bodies
+
+// A constant of the dtype of `like`.
+inline loopir::NodeId number(loopir::BodyBuilder& b, loopir::NodeId like, double value) {
+    return b.constant(b.dtype(like), value);
+}
+
 // ---------------------------------------------------------------- attributes
 
 // Axis in [0, rank) from a constant that may count from the end; -1 if it does not lie in the rank or is no constant.

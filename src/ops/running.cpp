@@ -13,9 +13,9 @@ using I = std::int64_t;
 
 // Lines that are gone along side by side: their sums do not wait for each other, and neighbours in memory are read
 // together.
-constexpr I kPanel = 16;
+constexpr I kRunningPanel = 16;
 
-int axis_of(const ReferenceContext& c) {
+int running_axis(const ReferenceContext& c) {
     return rules::normal_axis(c.attrs.integer("axis"), std::max(c.inputs[0].rank(), 1));
 }
 
@@ -24,14 +24,14 @@ template <class E, class Begin, class Step>
 Expected<void> go_along(ReferenceContext& c, Begin begin_panel, Step step) {
     const Tensor& x = c.inputs[0];
     if (x.numel() == 0) return {};
-    const Lines lines(x, axis_of(c));
+    const Lines lines(x, running_axis(c));
     const I length = lines.length(), stride = lines.step(x);
-    const I panels = (lines.count() + kPanel - 1) / kPanel;
-    parallel(c, panels, grain_of(length * kPanel), [&](I begin, I end) {
+    const I panels = (lines.count() + kRunningPanel - 1) / kRunningPanel;
+    parallel(c, panels, grain_of(length * kRunningPanel), [&](I begin, I end) {
         for (I panel = begin; panel < end; ++panel) {
-            const I first = panel * kPanel;
-            const I width = std::min(kPanel, lines.count() - first);
-            const typename E::Stored* from[kPanel];
+            const I first = panel * kRunningPanel;
+            const I width = std::min(kRunningPanel, lines.count() - first);
+            const typename E::Stored* from[kRunningPanel];
             auto state = begin_panel(lines, first, width);
             for (I lane = 0; lane < width; ++lane)
                 from[lane] = x.data_as<const typename E::Stored>() + lines.start(x, first + lane);
@@ -55,7 +55,7 @@ struct Targets {
         for (I lane = 0; lane < width; ++lane) to[lane] = out.data_as<Stored>() + lines.start(out, first + lane);
     }
     void put(I lane, I i, Stored value) { to[lane][i * step] = value; }
-    Stored* to[kPanel];
+    Stored* to[kRunningPanel];
     I step;
 };
 
@@ -82,13 +82,13 @@ Expected<void> running(ReferenceContext& c) {
         using Stored = std::conditional_t<real, typename E::Stored, Unaligned<I>>;
         struct State {
             Targets<Stored> out;
-            Sum sums[kPanel];
+            Sum sums[kRunningPanel];
         };
         return go_along<E>(
             c,
             [&](const Lines& lines, I first, I width) {
                 State state{{c.outputs[0], lines, first, width}, {}};
-                std::fill_n(state.sums, kPanel, Sum{product ? 1 : 0});
+                std::fill_n(state.sums, kRunningPanel, Sum{product ? 1 : 0});
                 return state;
             },
             [](State& state, I lane, I i, auto element) {
@@ -115,8 +115,8 @@ Expected<void> extremes(ReferenceContext& c) {
         struct State {
             Targets<typename E::Stored> values;
             Targets<Unaligned<I>> places;
-            Number best[kPanel];
-            I place[kPanel];
+            Number best[kRunningPanel];
+            I place[kRunningPanel];
         };
         return go_along<E>(
             c,

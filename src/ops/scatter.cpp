@@ -17,8 +17,6 @@ using Args = std::span<const ArgType>;
 using Results = std::vector<ShapeResult>;
 using types::Truth;
 
-std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
-
 // ---------------------------------------------------------------- rules
 
 // Operands: what is written to, its index tensors from `first_index` on, and what is written.
@@ -41,14 +39,14 @@ Expected<DTypes> written_dtype(Args args, std::size_t source, std::size_t first_
 Expected<DTypes> scatter_dtype(Args args, const Attrs&, types::Promotion) { return written_dtype(args, 2, 1, 2); }
 Expected<DTypes> put_dtype(Args args, const Attrs&, types::Promotion) { return written_dtype(args, 1, 2, args.size()); }
 
-int axis_of(const Attrs& attrs, const TensorType& x) {
+int scatter_axis(const Attrs& attrs, const TensorType& x) {
     return rules::normal_axis(attrs.integer("axis"), std::max(x.rank(), 1));
 }
 
 bool scatter_shape(ShapeContext& context, Results& results) {
     const TensorType& x = context.type(0);
     const TensorType& index = context.type(1);
-    const int axis = axis_of(context.attrs(), x);
+    const int axis = scatter_axis(context.attrs(), x);
     if (axis < 0) return context.fail(1);
     if (!reduction_of(context.attrs().text("reduce"))) return context.fail(4);
     const bool scalar = context.args()[2].strength == types::Strength::kScalar;
@@ -80,7 +78,7 @@ bool broadcast_indices(ShapeContext& context, std::vector<Dim>& sizes) {
 }
 bool put_shape(ShapeContext& context, Results& results) {
     const TensorType& x = context.type(0);
-    const int axis = axis_of(context.attrs(), x);
+    const int axis = scatter_axis(context.attrs(), x);
     const int count = static_cast<int>(context.args().size()) - 2;
     if (axis < 0 || count < 1 || axis + count > x.rank()) return context.fail(1);
     std::vector<Dim> chosen;
@@ -106,7 +104,7 @@ bool put_shape(ShapeContext& context, Results& results) {
 
 // ---------------------------------------------------------------- references
 
-Element combined(Reduction reduction, const Element& a, const Element& b) {
+Element combined_element(Reduction reduction, const Element& a, const Element& b) {
     if (!a.floating) {
         switch (reduction) {
             case Reduction::kNone: return b;
@@ -155,7 +153,7 @@ Expected<void> reference_scatter(ReferenceContext& c) {
         const Element next = load_as(source, scalar ? 0 : offset_of(source, from), out.dtype());
         const I to = offset_of(out, target);
         const bool first = counts[static_cast<std::size_t>(to)]++ == 0;
-        store(out, to, first && !own ? next : combined(reduction, load_as(out, to, out.dtype()), next));
+        store(out, to, first && !own ? next : combined_element(reduction, load_as(out, to, out.dtype()), next));
     });
     if (error) return *std::move(error);
     if (reduction != Reduction::kMean) return {};
@@ -206,7 +204,7 @@ Expected<void> reference_put(ReferenceContext& c) {
         target.insert(target.end(), slot.begin() + axis + depth, slot.end());
         const Element next = load_as(values, broadcast_offset(values, slot), out.dtype());
         const I to = offset_of(out, target);
-        store(out, to, add ? combined(Reduction::kSum, load_as(out, to, out.dtype()), next) : next);
+        store(out, to, add ? combined_element(Reduction::kSum, load_as(out, to, out.dtype()), next) : next);
     });
     if (error) return *std::move(error);
     return {};

@@ -73,7 +73,8 @@ private:
     I index_ = 0;
 };
 
-constexpr I kPanel = 16;  // lines that are gone along together, so that neighbours in memory are written together
+constexpr I kScatterPanel =
+    16;  // lines that are gone along together, so that neighbours in memory are written together
 
 }  // namespace
 
@@ -93,17 +94,17 @@ Expected<void> native_scatter(ReferenceContext& c) {
     const auto start = [&](const Tensor& tensor, I line) {
         return tensor.rank() == 0 || scalar ? 0 : lines.start(tensor, line);
     };
-    const I panels = (lines.count() + kPanel - 1) / kPanel;
+    const I panels = (lines.count() + kScatterPanel - 1) / kScatterPanel;
     BadIndex bad;
     with_elements(out.dtype(), [&](auto elements) {
         using E = decltype(elements);
         using Number = typename E::Number;
         const Number number = scalar ? number_of<Number>(load_as(source, 0, out.dtype())) : Number{};
-        parallel(c, panels, grain_of(lines.length() * kPanel), [&](I begin, I end) {
+        parallel(c, panels, grain_of(lines.length() * kScatterPanel), [&](I begin, I end) {
             std::vector<I> counts;
             for (I panel = begin; panel < end; ++panel) {
-                const I first = panel * kPanel, width = std::min(kPanel, lines.count() - first);
-                I index_at[kPanel], source_at[kPanel], out_at[kPanel];
+                const I first = panel * kScatterPanel, width = std::min(kScatterPanel, lines.count() - first);
+                I index_at[kScatterPanel], source_at[kScatterPanel], out_at[kScatterPanel];
                 for (I lane = 0; lane < width; ++lane) {
                     index_at[lane] = lines.start(index, first + lane);
                     source_at[lane] = start(source, first + lane);

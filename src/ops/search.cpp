@@ -19,8 +19,6 @@ using I = std::int64_t;
 using Args = std::span<const ArgType>;
 using Results = std::vector<ShapeResult>;
 
-std::size_t at(I index) { return static_cast<std::size_t>(index); }
-
 Expected<void> require_integers(Args args, std::size_t i) {
     const DType d = args[i].type.dtype;
     if (is_floating(d) || d == DType::kBool) return rules::refuse_dtype(args, i, "an integer dtype");
@@ -193,7 +191,7 @@ Expected<DTypes> repeat_dtype(Args args, const Attrs&, types::Promotion) {
     FLEXOR_TRY(require_integers(args, 0));
     return DTypes{{args[0].type.dtype}, {DType::kI64}};
 }
-bool repeat_shape(ShapeContext& context, Results& results) {
+bool repeat_interleave_shape(ShapeContext& context, Results& results) {
     if (context.type(0).rank() != 1) return context.fail(1);
     results.push_back(rules::fresh_result({context.fresh("repeats", 0, types::kDimInfinity)}));
     return true;
@@ -393,7 +391,7 @@ std::vector<Sample> bincount_samples() {
             sample({input({0}, Fill::kPositive), none()}, {{"minlength", 2}}),
             sample({input({1}, Fill::kPositive), none()})};
 }
-std::vector<Sample> repeat_samples() {
+std::vector<Sample> repeat_interleave_samples() {
     return {sample({input({5}, Fill::kPositive)}), sample({input({0}, Fill::kPositive)}),
             sample({input({1}, Fill::kPositive)})};
 }
@@ -445,9 +443,9 @@ std::vector<OpDef> search_ops() {
            {"torch.bincount", "numpy.bincount", ""}, {.data_sizes = bincount_sizes, .raises = true});
     add_op(ops, "repeat_index", "0 as often as the first element of repeats says, 1 as the second, and so on.",
            keep<OperandSpec>({{"repeats", tensor}}), {},
-           keep<Constraint>({{"repeats has rank 1", DiagnosticId::kWrongRank, 0}}), repeat_dtype, repeat_shape,
-           reference_repeat, ExternLower{}, {integers, repeat_samples}, {"torch.repeat_interleave", "", ""},
-           {.data_sizes = repeat_sizes, .raises = true});
+           keep<Constraint>({{"repeats has rank 1", DiagnosticId::kWrongRank, 0}}), repeat_dtype,
+           repeat_interleave_shape, reference_repeat, ExternLower{}, {integers, repeat_interleave_samples},
+           {"torch.repeat_interleave", "", ""}, {.data_sizes = repeat_sizes, .raises = true});
     add_op(
         ops, "unique",
         "The elements of x in order, each once; for each element of x its place among them; and how often each "

@@ -42,6 +42,8 @@ void copy_element(const Tensor& to, std::int64_t to_offset, const Tensor& from, 
 
 using Index = std::vector<std::int64_t>;
 
+inline std::size_t at(std::int64_t axis) { return static_cast<std::size_t>(axis); }
+
 // Calls f(index) for every index of the space in row-major order. Once for rank 0.
 template <class F>
 void for_each_index(std::span<const std::int64_t> sizes, F&& f) {
@@ -64,6 +66,9 @@ std::int64_t broadcast_offset(const Tensor& tensor, std::span<const std::int64_t
 
 // Sum by pairwise tree in double.
 double pairwise_sum(std::span<const double> values);
+inline double mean_of(std::span<const double> values) {
+    return pairwise_sum(values) / static_cast<double>(values.size());
+}
 
 // The refusal of an index into `size` elements.
 Diagnostic bad_index(std::int64_t index, std::int64_t size);

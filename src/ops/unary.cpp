@@ -24,8 +24,8 @@ struct Extra {
     Layout layout = Layout::kElementwise;
 };
 
-OpDef entry(std::string_view name, std::string_view summary, DTypeRule dtype, Reference reference, MapLower lower,
-            Samples samples, Names names, const Extra& extra) {
+OpDef unary_entry(std::string_view name, std::string_view summary, DTypeRule dtype, Reference reference, MapLower lower,
+                  Samples samples, Names names, const Extra& extra) {
     static const std::span<const OperandSpec> operands = keep<OperandSpec>({{"x", OperandKind::kTensor, true}});
     return {.name = {name},
             .summary = {summary},
@@ -46,7 +46,7 @@ OpDef entry(std::string_view name, std::string_view summary, DTypeRule dtype, Re
 // ---------------------------------------------------------------- lowering
 
 template <S op>
-NodeId direct(BodyBuilder& b, NodeArgs a, const Attrs&) {
+NodeId unary_direct(BodyBuilder& b, NodeArgs a, const Attrs&) {
     return b.unary(op, a[0]);
 }
 // Integers and bools are their own value.
@@ -62,7 +62,7 @@ template <S op>
 NodeId float_test(BodyBuilder& b, NodeArgs a, const Attrs&) {
     return is_floating(b.dtype(a[0])) ? b.unary(op, a[0]) : b.constant_int(DType::kBool, 0);
 }
-NodeId number(BodyBuilder& b, NodeId like, double value) { return b.constant(b.dtype(like), value); }
+using rules::number;
 NodeId clamp(BodyBuilder& b, NodeId x, double lo, double hi) {
     return b.binary(S::kMin, b.binary(S::kMax, x, number(b, x, lo)), number(b, x, hi));
 }
@@ -259,11 +259,11 @@ std::vector<OpDef> unary_ops() {
     std::vector<OpDef> ops;
     const auto add = [&](std::string_view name, std::string_view summary, DTypeRule dtype, Reference reference,
                          MapLower lower, Samples samples, Names names, const Extra& extra = {}) {
-        ops.push_back(entry(name, summary, dtype, reference, lower, samples, names, extra));
+        ops.push_back(unary_entry(name, summary, dtype, reference, lower, samples, names, extra));
     };
 
     add("neg", "Minus x.", same_not_bool,
-        reference_unary<[](double x) { return -x; }, [](I x) { return wrap_sub(0, x); }>, direct<S::kNeg>,
+        reference_unary<[](double x) { return -x; }, [](I x) { return wrap_sub(0, x); }>, unary_direct<S::kNeg>,
         Samples{numbers, kUnary}, Names{"torch.neg", "numpy.negative", "Neg"});
     add("abs", "The magnitude of x.", same_not_bool_in_torch,
         reference_unary<[](double x) { return std::fabs(x); }, [](I x) { return x < 0 ? wrap_sub(0, x) : x; }>,
@@ -272,43 +272,43 @@ std::vector<OpDef> unary_ops() {
         sign_dtype, reference_sign, lower_sign, Samples{all, kUnary}, Names{"torch.sign", "numpy.sign", "Sign"},
         {attr({{"keep_nan", AttrKind::kBool, true}})});
     add("sqrt", "The square root of x.", to_float, reference_real<[](double x) { return std::sqrt(x); }>,
-        direct<S::kSqrt>, Samples{all, kPositive}, Names{"torch.sqrt", "numpy.sqrt", "Sqrt"});
+        unary_direct<S::kSqrt>, Samples{all, kPositive}, Names{"torch.sqrt", "numpy.sqrt", "Sqrt"});
     add("rsqrt", "One over the square root of x.", to_float, reference_real<[](double x) { return 1 / std::sqrt(x); }>,
-        direct<S::kRsqrt>, Samples{all, kPositive}, Names{"torch.rsqrt", "", ""});
+        unary_direct<S::kRsqrt>, Samples{all, kPositive}, Names{"torch.rsqrt", "", ""});
     add("reciprocal", "One over x. Beside NumPy, integers stay integers, rounded towards zero, and a zero raises.",
         reciprocal_dtype, reference_reciprocal, lower_reciprocal, Samples{all, kPositive},
         Names{"torch.reciprocal", "numpy.reciprocal", "Reciprocal"});
     add("square", "x times x; a bool becomes an integer.", square_dtype,
         reference_unary<[](double x) { return x * x; }, [](I x) { return wrap_mul(x, x); }>, lower_square,
         Samples{all, kUnary}, Names{"torch.square", "numpy.square", ""});
-    add("exp", "e to the power x.", to_float, reference_real<[](double x) { return std::exp(x); }>, direct<S::kExp>,
-        Samples{all, kUnit}, Names{"torch.exp", "numpy.exp", "Exp"});
-    add("exp2", "2 to the power x.", to_float, reference_real<[](double x) { return std::exp2(x); }>, direct<S::kExp2>,
-        Samples{all, kUnit}, Names{"torch.exp2", "numpy.exp2", ""});
+    add("exp", "e to the power x.", to_float, reference_real<[](double x) { return std::exp(x); }>,
+        unary_direct<S::kExp>, Samples{all, kUnit}, Names{"torch.exp", "numpy.exp", "Exp"});
+    add("exp2", "2 to the power x.", to_float, reference_real<[](double x) { return std::exp2(x); }>,
+        unary_direct<S::kExp2>, Samples{all, kUnit}, Names{"torch.exp2", "numpy.exp2", ""});
     add("expm1", "e to the power x, minus 1, exact near 0.", to_float,
-        reference_real<[](double x) { return std::expm1(x); }>, direct<S::kExpm1>, Samples{all, kUnit},
+        reference_real<[](double x) { return std::expm1(x); }>, unary_direct<S::kExpm1>, Samples{all, kUnit},
         Names{"torch.expm1", "numpy.expm1", ""});
     add("log", "The natural logarithm of x.", to_float, reference_real<[](double x) { return std::log(x); }>,
-        direct<S::kLog>, Samples{all, kPositive}, Names{"torch.log", "numpy.log", "Log"});
+        unary_direct<S::kLog>, Samples{all, kPositive}, Names{"torch.log", "numpy.log", "Log"});
     add("log2", "The logarithm of x to base 2.", to_float, reference_real<[](double x) { return std::log2(x); }>,
-        direct<S::kLog2>, Samples{all, kPositive}, Names{"torch.log2", "numpy.log2", ""});
+        unary_direct<S::kLog2>, Samples{all, kPositive}, Names{"torch.log2", "numpy.log2", ""});
     add("log10", "The logarithm of x to base 10.", to_float, reference_real<[](double x) { return std::log10(x); }>,
-        direct<S::kLog10>, Samples{all, kPositive}, Names{"torch.log10", "numpy.log10", ""});
+        unary_direct<S::kLog10>, Samples{all, kPositive}, Names{"torch.log10", "numpy.log10", ""});
     add("log1p", "The natural logarithm of 1 + x, exact near 0.", to_float,
-        reference_real<[](double x) { return std::log1p(x); }>, direct<S::kLog1p>, Samples{all, kPositive},
+        reference_real<[](double x) { return std::log1p(x); }>, unary_direct<S::kLog1p>, Samples{all, kPositive},
         Names{"torch.log1p", "numpy.log1p", ""});
-    add("sin", "The sine of x.", to_float, reference_real<[](double x) { return std::sin(x); }>, direct<S::kSin>,
+    add("sin", "The sine of x.", to_float, reference_real<[](double x) { return std::sin(x); }>, unary_direct<S::kSin>,
         Samples{all, kUnary}, Names{"torch.sin", "numpy.sin", "Sin"});
-    add("cos", "The cosine of x.", to_float, reference_real<[](double x) { return std::cos(x); }>, direct<S::kCos>,
-        Samples{all, kUnary}, Names{"torch.cos", "numpy.cos", "Cos"});
-    add("tan", "The tangent of x.", to_float, reference_real<[](double x) { return std::tan(x); }>, direct<S::kTan>,
-        Samples{all, kUnit}, Names{"torch.tan", "numpy.tan", "Tan"});
+    add("cos", "The cosine of x.", to_float, reference_real<[](double x) { return std::cos(x); }>,
+        unary_direct<S::kCos>, Samples{all, kUnary}, Names{"torch.cos", "numpy.cos", "Cos"});
+    add("tan", "The tangent of x.", to_float, reference_real<[](double x) { return std::tan(x); }>,
+        unary_direct<S::kTan>, Samples{all, kUnit}, Names{"torch.tan", "numpy.tan", "Tan"});
     add("tanh", "The hyperbolic tangent of x.", to_float, reference_real<[](double x) { return std::tanh(x); }>,
-        direct<S::kTanh>, Samples{all, kUnary}, Names{"torch.tanh", "numpy.tanh", "Tanh"});
+        unary_direct<S::kTanh>, Samples{all, kUnary}, Names{"torch.tanh", "numpy.tanh", "Tanh"});
     add("erf", "The error function of x.", to_float, reference_real<[](double x) { return std::erf(x); }>,
-        direct<S::kErf>, Samples{all, kUnary}, Names{"torch.erf", "", "Erf"});
+        unary_direct<S::kErf>, Samples{all, kUnary}, Names{"torch.erf", "", "Erf"});
     add("sigmoid", "1 / (1 + exp(-x)).", to_float, reference_real<[](double x) { return 1 / (1 + std::exp(-x)); }>,
-        direct<S::kSigmoid>, Samples{all, kUnary}, Names{"torch.sigmoid", "", "Sigmoid"});
+        unary_direct<S::kSigmoid>, Samples{all, kUnary}, Names{"torch.sigmoid", "", "Sigmoid"});
     add("relu", "x where x is positive, else 0; NaN stays NaN.", same_not_bool,
         reference_unary<[](double x) { return x < 0 ? 0.0 : x; }, [](I x) { return x < 0 ? I{0} : x; }>, lower_relu,
         Samples{numbers, kUnary}, Names{"torch.relu", "", "Relu"});
@@ -365,14 +365,14 @@ std::vector<OpDef> unary_ops() {
         reference_unary<[](double x) { return std::isfinite(x) ? 1.0 : 0.0; }, [](I) { return I{1}; }>, lower_isfinite,
         Samples{all, kUnary}, Names{"torch.isfinite", "numpy.isfinite", ""});
     add("logical_not", "Whether x is zero.", logical,
-        reference_unary<[](double x) { return x; }, [](I x) { return x == 0 ? I{1} : I{0}; }>, direct<S::kNot>,
+        reference_unary<[](double x) { return x; }, [](I x) { return x == 0 ? I{1} : I{0}; }>, unary_direct<S::kNot>,
         Samples{all, kUnary}, Names{"torch.logical_not", "numpy.logical_not", "Not"});
     add("bitwise_not", "Every bit of x inverted; logical for bools.", same_bits, {[](ReferenceContext& c) {
             const bool logical_not = c.dtypes.operands[0] == DType::kBool;
             return map_elements(
                 c, [&](Elements e) { return int_element(logical_not ? e[0].integer == 0 : ~e[0].integer); });
         }},
-        direct<S::kNot>, Samples{bits, kUnary}, Names{"torch.bitwise_not", "numpy.bitwise_not", "BitwiseNot"});
+        unary_direct<S::kNot>, Samples{bits, kUnary}, Names{"torch.bitwise_not", "numpy.bitwise_not", "BitwiseNot"});
     add("cast", "x converted to another dtype: floats to integers truncate, to bool is x != 0.", by_attr,
         reference_cast, lower_cast,
         Samples{all,

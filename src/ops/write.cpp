@@ -1,4 +1,6 @@
 // Ops that write into their first operand. The result is a view of it.
+#include "ops/write.h"
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -82,6 +84,8 @@ bool require_sizes(ShapeContext& context, const std::vector<Dim>& found, const s
 }
 
 // ---------------------------------------------------------------- assign
+
+constexpr std::string_view kAssign = "assign";
 
 Expected<DTypes> assign_dtype(Args args, const Attrs&, types::Promotion promotion) {
     const DType d = args[0].type.dtype;
@@ -204,7 +208,7 @@ Expected<void> in_place_reference(ReferenceContext& c) {
     return {};
 }
 
-constexpr std::size_t place_of(std::string_view name) {
+constexpr std::size_t in_place_index(std::string_view name) {
     return static_cast<std::size_t>(std::find(kInPlace.begin(), kInPlace.end(), name) - kInPlace.begin());
 }
 
@@ -218,10 +222,11 @@ types::DimList repeated_axes(const TensorType& type) {
     return axes;
 }
 // Into one element of each that repeats, where the mask says so of any.
-std::vector<GraphValue> lower_masked_fill(GraphBuilder& g, std::span<const GraphValue> args, const Attrs& attrs) {
+std::vector<GraphValue> lower_masked_fill_in_place(GraphBuilder& g, std::span<const GraphValue> args,
+                                                   const Attrs& attrs) {
     const TensorType type = g.type(args[0]).type;
     const types::DimList axes = repeated_axes(type);
-    if (axes.empty()) return in_place_lower<place_of("masked_fill")>(g, args, attrs);
+    if (axes.empty()) return in_place_lower<in_place_index("masked_fill")>(g, args, attrs);
     const GraphValue mask = g.op("expand", {args[1]}, Attrs{{"shape", types::DimList(type.sizes)}});
     const GraphValue any = g.op("reduce_any", {mask}, Attrs{{"axes", axes}, {"keepdim", true}});
     GraphValue target = args[0];
@@ -234,9 +239,9 @@ std::vector<GraphValue> lower_masked_fill(GraphBuilder& g, std::span<const Graph
 }
 // As masked_fill_ with what lies on the other side of the diagonal.
 template <bool upper>
-std::vector<GraphValue> lower_triangle(GraphBuilder& g, std::span<const GraphValue> args, const Attrs& attrs) {
+std::vector<GraphValue> lower_triangle_in_place(GraphBuilder& g, std::span<const GraphValue> args, const Attrs& attrs) {
     const TensorType type = g.type(args[0]).type;
-    if (repeated_axes(type).empty()) return in_place_lower<place_of(upper ? "triu" : "tril")>(g, args, attrs);
+    if (repeated_axes(type).empty()) return in_place_lower<in_place_index(upper ? "triu" : "tril")>(g, args, attrs);
     const types::DimList plane(type.sizes.end() - 2, type.sizes.end());
     const GraphValue all = g.op("ones", {}, Attrs{{"shape", plane}, {"dtype", DType::kBool}});
     const Dim diagonal = attrs.integer("diagonal") + (upper ? -1 : 1);
@@ -254,14 +259,14 @@ void write_where(const Tensor& target, const Element& value, Selects&& selects) 
     });
     for (const I place : places) store(target, place, value);
 }
-Expected<void> reference_masked_fill(ReferenceContext& c) {
+Expected<void> reference_masked_fill_in_place(ReferenceContext& c) {
     const Tensor& mask = c.inputs[1];
     write_where(c.inputs[0], load_as(c.inputs[2], 0, c.inputs[0].dtype()),
                 [&](const Index& index) { return load_int(mask, broadcast_offset(mask, index)) != 0; });
     return {};
 }
 template <bool upper>
-Expected<void> reference_triangle(ReferenceContext& c) {
+Expected<void> reference_triangle_in_place(ReferenceContext& c) {
     const I diagonal = c.attrs.integer("diagonal").constant();
     write_where(c.inputs[0], int_element(0), [&](const Index& index) {
         const I difference = index[index.size() - 1] - index[index.size() - 2];
@@ -279,9 +284,12 @@ struct InPlaceForm {
 template <std::size_t i>
 constexpr InPlaceForm in_place_form() {
     InPlaceForm form{in_place_dtype<i>, in_place_shape<i>, in_place_lower<i>, in_place_reference<i>};
-    if (kInPlace[i] == "masked_fill") form.lower = lower_masked_fill, form.reference = reference_masked_fill;
-    if (kInPlace[i] == "tril") form.lower = lower_triangle<false>, form.reference = reference_triangle<false>;
-    if (kInPlace[i] == "triu") form.lower = lower_triangle<true>, form.reference = reference_triangle<true>;
+    if (kInPlace[i] == "masked_fill")
+        form.lower = lower_masked_fill_in_place, form.reference = reference_masked_fill_in_place;
+    if (kInPlace[i] == "tril")
+        form.lower = lower_triangle_in_place<false>, form.reference = reference_triangle_in_place<false>;
+    if (kInPlace[i] == "triu")
+        form.lower = lower_triangle_in_place<true>, form.reference = reference_triangle_in_place<true>;
     return form;
 }
 template <std::size_t... i>
@@ -375,15 +383,18 @@ OpDef in_place(std::size_t i, const OpDef& op) {
 
 }  // namespace
 
+bool copies(const OpDef& op) { return op.name.value == kAssign; }
+
 std::vector<OpDef> write_ops() {
     constexpr std::span<const DType> all = samples::kAllDTypes;
     constexpr OperandKind tensor = OperandKind::kTensor;
-    constexpr Constraint no_overlap{"no two elements of the target share memory", DiagnosticId::kOverlappingWrite, 0};
+    constexpr Constraint no_overlap{"no two elements of the target share memory, unless the source is the target",
+                                    DiagnosticId::kOverlappingWrite, 0};
     constexpr Constraint tensor_overlap{"no two elements of the target share memory, unless a number is written",
                                         DiagnosticId::kOverlappingWrite, 0};
     std::vector<OpDef> ops;
     constexpr Traits writes{.effects = Effects::kWritesFirst, .alias = Alias::kView, .layout = Layout::kView};
-    add_op(ops, "assign", "Writes the source, broadcast and converted, into the target.",
+    add_op(ops, kAssign, "Writes the source, broadcast and converted, into the target.",
            keep<OperandSpec>({{"target", tensor}, {"source", tensor, true}}), {},
            keep<Constraint>({{"the source broadcasts to the target", DiagnosticId::kShapeMismatch, 1}, no_overlap}),
            assign_dtype, assign_shape, reference_assign, WriteLower{}, {all, assign_samples},

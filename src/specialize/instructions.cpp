@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/compaction.h"
+#include "ops/write.h"
 #include "specialize/specializer.h"
 #include "support/hash.h"
 
@@ -274,7 +275,11 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
         const Reg root = program_.registers[values[0]->reg].root;
         if (maybe(root, &Memory::fixed)) return refuse("a write to what may be a weight or read-only");
         if (maybe(root, &Memory::overlaps)) return refuse("a write to memory in which elements may overlap");
-        for (std::size_t i = 1; i < values.size(); ++i) {
+        if (ops::copies(*op) && values[1]->kind == Kind::kReg && is_same_view(values[0]->reg, values[1]->reg)) {
+            state.stack.resize(first + 1);
+            return true;
+        }
+        for (std::size_t i = 1; i < values.size() && module_.promotion == types::Promotion::kTorch; ++i) {
             if (values[i]->kind == Kind::kReg && overlaps_in_part(values[0]->reg, values[i]->reg))
                 return refuse("a write that may share memory with what it reads");
         }

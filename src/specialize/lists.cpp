@@ -16,15 +16,13 @@ using Kind = LiveValue::Kind;
 
 namespace {
 
-LiveValue make(Kind kind, Reg reg, Dim integer) {
+LiveValue make_list_part(Kind kind, Reg reg, Dim integer) {
     LiveValue v;
     v.kind = kind;
     v.reg = reg;
     v.integer = std::move(integer);
     return v;
 }
-
-bool is_integral(const LiveValue& v) { return v.kind == Kind::kInt || v.kind == Kind::kBool; }
 
 }  // namespace
 
@@ -78,7 +76,7 @@ LiveValue Specializer::as_run_list(const LiveValue& list, const ElementType& typ
     const Reg reg = list_register(type);
     inst.results = {reg};
     program_.blocks[at].insts.push_back(std::move(inst));
-    return make(Kind::kRunList, reg, static_cast<std::int64_t>(list.elements.size()));
+    return make_list_part(Kind::kRunList, reg, static_cast<std::int64_t>(list.elements.size()));
 }
 
 // Emits a query; what it finds is a new symbol.
@@ -120,7 +118,7 @@ bool Specializer::append(std::int32_t pc, State& state) {
     inst.operands = {list.reg, value.reg};
     const Reg reg = list_register(*type);
     inst.results = {reg};
-    list = make(Kind::kRunList, reg, program_.env.simplify(list.integer + Dim(1)));
+    list = make_list_part(Kind::kRunList, reg, program_.env.simplify(list.integer + Dim(1)));
     state.stack.pop_back();
     emit(std::move(inst), pc);
     return true;
@@ -154,7 +152,7 @@ LiveValue Specializer::run_element(const LiveValue& list, std::span<const LiveVa
     inst.kind = InstKind::kListGet;
     inst.operands = {list.reg};
     inst.dim = position;
-    const LiveValue out = make(Kind::kReg, new_register(std::move(element)), 0);
+    const LiveValue out = make_list_part(Kind::kReg, new_register(std::move(element)), 0);
     inst.results = {out.reg};
     // It may be anything that was ever put into a list.
     Memory any;
@@ -250,7 +248,7 @@ bool Specializer::list_step(const Instruction& instruction, std::int32_t pc, Sta
     const LiveValue list = stack.back();
     if (list.kind != Kind::kList && list.kind != Kind::kRunList) return refuse("the length of what may be no list");
     const auto known = static_cast<std::int64_t>(list.elements.size());
-    stack.back() = make(Kind::kInt, kNoReg, list.kind == Kind::kList ? Dim(known) : list.integer);
+    stack.back() = make_list_part(Kind::kInt, kNoReg, list.kind == Kind::kList ? Dim(known) : list.integer);
     return true;
 }
 
@@ -291,7 +289,7 @@ bool Specializer::join_list(const ops::OpDef& op, std::size_t first, const types
     inst.results = {reg};
     emit(std::move(inst), pc);
     state.stack.resize(first);
-    state.stack.push_back(make(Kind::kReg, reg, 0));
+    state.stack.push_back(make_list_part(Kind::kReg, reg, 0));
     return true;
 }
 

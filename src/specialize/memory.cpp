@@ -114,6 +114,20 @@ Truth Specializer::is_dense(const types::TensorType& type) const {
     return env.eq(env.simplify(stretch), env.simplify(type.numel())) == Truth::kFalse ? Truth::kFalse : Truth::kUnknown;
 }
 
+bool Specializer::is_same_view(Reg a, Reg b) const {
+    const types::TensorType& x = program_.registers[a].type.type;
+    const types::TensorType& y = program_.registers[b].type.type;
+    const types::ShapeEnv& env = program_.env;
+    const auto proven = [](Truth truth) { return truth == Truth::kTrue; };
+    bool same = program_.registers[a].root == program_.registers[b].root && x.dtype == y.dtype &&
+                x.rank() == y.rank() && proven(env.eq(x.offset, y.offset));
+    for (std::size_t i = 0; same && i < x.sizes.size(); ++i) {
+        same = proven(env.eq(x.sizes[i], y.sizes[i])) &&
+               (proven(env.eq(x.sizes[i], 1)) || proven(env.eq(x.strides[i], y.strides[i])));
+    }
+    return same;
+}
+
 // As torch looks at the operands of a write: memory that is met in another order, or in part, is refused where both
 // sides are dense. The interpreter looks again with addresses at hand.
 bool Specializer::overlaps_in_part(Reg target, Reg source) const {
@@ -132,12 +146,7 @@ bool Specializer::overlaps_in_part(Reg target, Reg source) const {
     const types::TensorType& s = from.type;
     if (t.dtype != s.dtype) return true;
     const auto proven = [](Truth truth) { return truth == Truth::kTrue; };
-    bool same = t.rank() == s.rank() && proven(env.eq(t.offset, s.offset));
-    for (std::size_t i = 0; same && i < t.sizes.size(); ++i) {
-        same = proven(env.eq(t.sizes[i], s.sizes[i])) &&
-               (proven(env.eq(t.sizes[i], 1)) || proven(env.eq(t.strides[i], s.strides[i])));
-    }
-    if (same || is_dense(t) == Truth::kFalse || is_dense(s) == Truth::kFalse) return false;
+    if (is_same_view(target, source) || is_dense(t) == Truth::kFalse || is_dense(s) == Truth::kFalse) return false;
     if (proven(env.eq(t.numel(), 0)) || proven(env.eq(s.numel(), 0))) return false;
     return !proven(env.le(t.offset + t.numel(), s.offset)) && !proven(env.le(s.offset + s.numel(), t.offset));
 }

@@ -28,8 +28,6 @@ Dim Specializer::truth(const LiveValue& value) const {
 
 namespace {
 
-bool is_integral(const LiveValue& v) { return v.kind == Kind::kInt || v.kind == Kind::kBool; }
-
 bool is_constant(const LiveValue& v) { return v.kind == Kind::kFloat || (is_integral(v) && v.integer.is_constant()); }
 
 LiveValue make(Kind kind, Dim d) {

@@ -29,6 +29,10 @@ using specialised::Terminator;
 using types::Dim;
 using types::Truth;
 
+inline bool is_integral(const LiveValue& v) {
+    return v.kind == LiveValue::Kind::kInt || v.kind == LiveValue::Kind::kBool;
+}
+
 // Abstract VM frame.
 struct State {
     std::vector<LiveValue> locals;
@@ -132,6 +136,7 @@ private:
     bool maybe(Reg root, bool Memory::* what) const;  // false: proven that it is not
     Truth is_dense(const types::TensorType& type) const;
     bool overlaps_in_part(Reg target, Reg source) const;  // false: proven that it does not
+    bool is_same_view(Reg a, Reg b) const;                // proven to be the same elements in the same places
     bool module_writes() const;
 
     // instructions.cpp

@@ -8,6 +8,7 @@
 
 #include "support/check.h"
 #include "support/hash.h"
+#include "types/interval.h"
 
 namespace flexor::types {
 
@@ -40,11 +41,6 @@ __extension__ using Wide = __int128;
 bool narrow(Wide wide, std::int64_t* out) {
     *out = static_cast<std::int64_t>(wide);
     return *out == wide;
-}
-
-std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
-    const std::int64_t q = a / b;
-    return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
 std::int64_t floor_remainder(std::int64_t a, std::int64_t b) {

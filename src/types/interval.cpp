@@ -14,11 +14,6 @@ std::int64_t clamp_hi(Wide v) {
     return static_cast<std::int64_t>(std::clamp<Wide>(v, -static_cast<Wide>(kDimInfinity) + 1, kDimInfinity));
 }
 
-std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
-    const std::int64_t q = a / b;
-    return q - (a % b != 0 && (a < 0) != (b < 0));
-}
-
 // Quotient of a range by a range of positive divisors, for a rounding that is monotonic in the exact quotient.
 template <class Quotient>
 Range divide_positive(Range a, Range b, Quotient quotient) {

@@ -13,6 +13,12 @@ inline bool is_empty(Range r) { return r.lo > r.hi; }
 inline bool is_point(Range r) { return r.lo == r.hi && is_lower_bounded(r) && is_upper_bounded(r); }
 inline bool contains(Range r, std::int64_t v) { return r.lo <= v && (v <= r.hi || !is_upper_bounded(r)); }
 
+// Rounded towards minus infinity; b is not 0.
+inline std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
+    const std::int64_t q = a / b;
+    return q - (a % b != 0 && (a < 0) != (b < 0));
+}
+
 Range point(std::int64_t value);
 Range intersect(Range a, Range b);  // may be empty
 Range unite(Range a, Range b);

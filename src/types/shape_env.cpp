@@ -17,7 +17,7 @@ constexpr int kProofDepth = 2;  // facts combined in one proof of an order
 constexpr std::size_t kMaxFactsTried = 64;
 constexpr std::int64_t kMaxDivisor = std::int64_t{1} << 40;  // larger divisors are not remembered
 
-struct Term {
+struct Summand {
     std::vector<Dim> atoms;
     std::int64_t coefficient;
     Dim monomial() const { return product(atoms); }
@@ -25,7 +25,7 @@ struct Term {
 
 // d = sum of the terms + constant.
 struct Sum {
-    std::vector<Term> terms;
+    std::vector<Summand> terms;
     std::int64_t constant = 0;
 };
 
@@ -64,7 +64,7 @@ std::size_t term_count(const Dim& d) { return d.is_constant() ? 0 : d.op() == Di
 // Greatest common divisor of the coefficients, without the constant.
 std::int64_t content(const Sum& sum) {
     std::int64_t gcd = 0;
-    for (const Term& t : sum.terms) gcd = std::gcd(gcd, t.coefficient);
+    for (const Summand& t : sum.terms) gcd = std::gcd(gcd, t.coefficient);
     return gcd;
 }
 
@@ -75,7 +75,7 @@ Dim primitive(const Dim& d) {
     if (gcd == 0) return d;
     if (!sum.terms.empty() && sum.terms[0].coefficient < 0) gcd = -gcd;
     Dim out = sum.constant / gcd;
-    for (const Term& t : sum.terms) out = out + t.monomial() * Dim(t.coefficient / gcd);
+    for (const Summand& t : sum.terms) out = out + t.monomial() * Dim(t.coefficient / gcd);
     return out;
 }
 
@@ -182,13 +182,13 @@ std::int64_t ShapeEnv::shifted_lower_bound(const Dim& d) const {
     if (d.op() != DimOp::kAdd) return -kDimInfinity;
     const Sum sum = sum_of(d);
     const bool helps =
-        std::any_of(sum.terms.begin(), sum.terms.end(), [](const Term& t) { return t.atoms.size() > 1; }) &&
-        std::any_of(sum.terms.begin(), sum.terms.end(), [](const Term& t) { return t.coefficient < 0; });
+        std::any_of(sum.terms.begin(), sum.terms.end(), [](const Summand& t) { return t.atoms.size() > 1; }) &&
+        std::any_of(sum.terms.begin(), sum.terms.end(), [](const Summand& t) { return t.coefficient < 0; });
     if (!helps) return -kDimInfinity;
     std::vector<Dim> atoms;
     std::vector<Range> rests;
     Dim shifted = sum.constant;
-    for (const Term& term : sum.terms) {
+    for (const Summand& term : sum.terms) {
         Dim out = term.coefficient;
         for (const Dim& atom : term.atoms) {
             auto at = static_cast<std::size_t>(std::find(atoms.begin(), atoms.end(), atom) - atoms.begin());
@@ -213,8 +213,8 @@ std::int64_t ShapeEnv::lower_bound(const Dim& d, int depth) const {
     // Takes multiples of facts out of d: d = (d - k*f) + k*f.
     const auto try_fact = [&](const Dim& fact, std::int64_t least) {
         std::vector<std::int64_t> tried;
-        for (const Term& f : sum_of(fact).terms) {
-            for (const Term& t : sum.terms) {
+        for (const Summand& f : sum_of(fact).terms) {
+            for (const Summand& t : sum.terms) {
                 if (f.atoms != t.atoms || t.coefficient % f.coefficient != 0) continue;
                 const std::int64_t k = t.coefficient / f.coefficient;
                 if (k <= 0 || std::find(tried.begin(), tried.end(), k) != tried.end()) continue;
@@ -307,7 +307,7 @@ std::int64_t ShapeEnv::known_divisor(const Dim& d) const {
     };
     const Sum sum = sum_of(d);
     std::int64_t out = std::abs(sum.constant);
-    for (const Term& term : sum.terms) {
+    for (const Summand& term : sum.terms) {
         std::int64_t divisor = std::abs(term.coefficient);
         for (const Dim& atom : term.atoms) {
             if (!atom.is_constant()) divisor = capped_product(divisor, of_atom(atom));
@@ -347,7 +347,7 @@ std::optional<std::int64_t> ShapeEnv::residue(const Dim& d, std::int64_t m, int 
     const Sum sum = sum_of(d);
     std::int64_t total = positive_remainder(sum.constant, m);
     bool decided = true;
-    for (const Term& term : sum.terms) {
+    for (const Summand& term : sum.terms) {
         if (known_divisor(term.monomial() * Dim(term.coefficient)) % m == 0) continue;
         std::int64_t value = positive_remainder(term.coefficient, m);
         for (const Dim& atom : term.atoms) {
@@ -366,7 +366,7 @@ std::optional<std::int64_t> ShapeEnv::residue(const Dim& d, std::int64_t m, int 
     for (const auto& [fact, divisor] : divisors_) {
         if (divisor % m != 0) continue;
         const Sum terms = sum_of(fact);
-        for (const Term& t : sum.terms) {
+        for (const Summand& t : sum.terms) {
             if (terms.terms.empty() || terms.terms[0].atoms != t.atoms ||
                 t.coefficient % terms.terms[0].coefficient != 0) {
                 continue;
@@ -395,7 +395,7 @@ Dim ShapeEnv::rewrite(Dim d) const {
             const Sum sum = sum_of(d);
             Dim out = sum.constant;
             bool matched = false;
-            for (const Term& term : sum.terms) {
+            for (const Summand& term : sum.terms) {
                 if (std::includes(term.atoms.begin(), term.atoms.end(), pattern.begin(), pattern.end())) {
                     std::vector<Dim> rest;
                     std::set_difference(term.atoms.begin(), term.atoms.end(), pattern.begin(), pattern.end(),
@@ -419,12 +419,12 @@ Dim ShapeEnv::rewrite(Dim d) const {
 Dim ShapeEnv::fold_sum(const Dim& d) const {
     if (divisors_.empty()) return d;
     const Sum sum = sum_of(d);
-    const bool divides = std::any_of(sum.terms.begin(), sum.terms.end(), [](const Term& t) {
+    const bool divides = std::any_of(sum.terms.begin(), sum.terms.end(), [](const Summand& t) {
         return std::any_of(t.atoms.begin(), t.atoms.end(), [](const Dim& a) { return a.op() == DimOp::kFloorDiv; });
     });
     if (!divides) return d;
     Dim out = sum.constant;
-    for (const Term& term : sum.terms) {
+    for (const Summand& term : sum.terms) {
         Dim folded = term.monomial() * Dim(term.coefficient);
         for (std::size_t i = 0; i < term.atoms.size(); ++i) {
             const Dim& atom = term.atoms[i];
@@ -584,7 +584,7 @@ bool ShapeEnv::narrow(SymbolId id, Range range, bool& changed) {
 bool ShapeEnv::propagate(const Dim& d, Range range, bool& changed) {
     const Sum sum = sum_of(d);
     for (std::size_t i = 0; i < sum.terms.size(); ++i) {
-        const Term& term = sum.terms[i];
+        const Summand& term = sum.terms[i];
         if (term.atoms.size() != 1 || !term.atoms[0].is_symbol()) continue;
         Range rest = point(sum.constant);
         for (std::size_t j = 0; j < sum.terms.size(); ++j) {
@@ -616,8 +616,8 @@ bool ShapeEnv::add_equality(const Dim& a, const Dim& b, bool& solved) {
     difference = primitive(difference);
     sum = sum_of(difference);
 
-    const Term* best = nullptr;
-    for (const Term& term : sum.terms) {
+    const Summand* best = nullptr;
+    for (const Summand& term : sum.terms) {
         if (term.atoms.size() != 1 || !term.atoms[0].is_symbol() || std::abs(term.coefficient) != 1) continue;
         const SymbolId id = term.atoms[0].symbol_id();
         if (mentions(difference - Dim::symbol(id) * Dim(term.coefficient), id)) continue;
@@ -683,14 +683,14 @@ bool ShapeEnv::settle_round(bool& changed) {
         if (!propagate(left - right, point(0), changed)) return false;
         // The largest term is rewritten into the others; that all others are smaller ends the rewriting.
         const Sum sum = sum_of(primitive(left - right));
-        const Term* lead = nullptr;
-        for (const Term& term : sum.terms) {
+        const Summand* lead = nullptr;
+        for (const Summand& term : sum.terms) {
             const bool larger = lead == nullptr || term.atoms.size() > lead->atoms.size() ||
                                 (term.atoms.size() == lead->atoms.size() && lead->monomial() < term.monomial());
             if (larger) lead = &term;
         }
         // A replacement that hides the rewritten symbols inside an operator would be rewritten again and again.
-        const bool nested = std::any_of(sum.terms.begin(), sum.terms.end(), [&](const Term& term) {
+        const bool nested = std::any_of(sum.terms.begin(), sum.terms.end(), [&](const Summand& term) {
             return &term != lead && std::any_of(term.atoms.begin(), term.atoms.end(), [&](const Dim& atom) {
                 std::vector<SymbolId> symbols;
                 lead->monomial().collect_symbols(symbols);
@@ -700,7 +700,7 @@ bool ShapeEnv::settle_round(bool& changed) {
         });
         if (std::abs(lead->coefficient) == 1 && !nested) {
             Dim rest = sum.constant;
-            for (const Term& term : sum.terms) {
+            for (const Summand& term : sum.terms) {
                 if (&term != lead) rest = rest + term.monomial() * Dim(term.coefficient);
             }
             rules_.emplace_back(lead->monomial(), lead->coefficient == 1 ? -rest : rest);
@@ -744,7 +744,7 @@ bool ShapeEnv::settle_round(bool& changed) {
         // g*x + c is a multiple only if gcd(g, divisor) divides c.
         if (sum.constant % std::gcd(content(sum), divisor) != 0) return false;
         Dim scaled = positive_remainder(sum.constant / shared, reduced);
-        for (const Term& term : sum.terms) scaled = scaled + term.monomial() * Dim(term.coefficient / shared);
+        for (const Summand& term : sum.terms) scaled = scaled + term.monomial() * Dim(term.coefficient / shared);
         if (const auto r = residue(scaled, reduced)) {
             if (*r != 0) return false;
             continue;

@@ -79,11 +79,11 @@ struct AliasInfo {
     bool fixed = false;
 };
 
-struct Extent {
+struct ByteRange {
     std::uintptr_t lo, hi;  // bytes touched, hi exclusive; empty: lo == hi
 };
 
-Extent extent_of(const Tensor& tensor) {
+ByteRange byte_range(const Tensor& tensor) {
     std::int64_t low = 0, high = 0;
     for (int i = 0; i < tensor.rank(); ++i) {
         if (tensor.size(i) == 0) return {0, 0};
@@ -104,9 +104,9 @@ bool same_view(const Tensor& a, const Tensor& b) {
 void find_aliases(std::span<const Tensor* const> tensors, std::vector<AliasInfo>& out) {
     const std::size_t n = tensors.size();
     out.assign(n, {});
-    std::vector<Extent> extents;
+    std::vector<ByteRange> extents;
     extents.reserve(n);
-    for (const Tensor* tensor : tensors) extents.push_back(extent_of(*tensor));
+    for (const Tensor* tensor : tensors) extents.push_back(byte_range(*tensor));
     std::vector<std::size_t> leader(n);
     for (std::size_t i = 0; i < n; ++i) leader[i] = i;
     const auto find = [&](std::size_t i) {

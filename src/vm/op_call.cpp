@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ops/strided.h"
+#include "ops/write.h"
 #include "runtime/stop_check.h"
 #include "runtime/thread_pool.h"
 #include "support/check.h"
@@ -222,6 +223,11 @@ bool is_dense(const Tensor& tensor) {
     return true;
 }
 
+bool is_same_view(const Tensor& a, const Tensor& b) {
+    return a.data() == b.data() && a.dtype() == b.dtype() && std::ranges::equal(a.sizes(), b.sizes()) &&
+           std::ranges::equal(a.strides(), b.strides());
+}
+
 // As torch: where both are dense, they are the same elements in the same order, or share nothing.
 bool overlaps_in_part(const Tensor& target, const Tensor& source) {
     if (target.numel() == 0 || source.numel() == 0 || !is_dense(target) || !is_dense(source)) return false;
@@ -267,6 +273,10 @@ Expected<void> call(const bytecode::CallSite& site, std::span<const Value> opera
     while (args.size() < specs.size() && specs[args.size()].kind == ops::OperandKind::kOptionalTensor) {
         FLEXOR_TRY(add_operand(Value(), args, inputs, strengths));
     }
+    if (ops::copies(op) && strengths[1] != Strength::kScalar && is_same_view(inputs[0], inputs[1])) {
+        results.emplace_back(inputs[0]);
+        return {};
+    }
     types::ShapeEnv env;
     std::vector<ops::Requirement> requirements;
     FLEXOR_ASSIGN(ops::Inferred inferred, ops::infer(op, args, attrs, env, requirements, promotion, false));
@@ -287,7 +297,8 @@ Expected<void> call(const bytecode::CallSite& site, std::span<const Value> opera
         inputs, strengths, {}, attrs, inferred.dtypes, runtime::stop_requested, runtime::parallel_for};
     FLEXOR_TRY(ops::settle_data_sizes(op, context, inferred));
     const bool writes = op.effects.value == ops::Effects::kWritesFirst;
-    if (writes) FLEXOR_TRY(refuse_partial_overlap(op, given, strengths));
+    // NumPy's writes read everything first, as every engine does.
+    if (writes && promotion == types::Promotion::kTorch) FLEXOR_TRY(refuse_partial_overlap(op, given, strengths));
 
     std::vector<Tensor> outputs;
     outputs.reserve(inferred.results.size());

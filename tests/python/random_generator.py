@@ -100,6 +100,8 @@ class Generator:
                 for value in state[before:]:
                     if isinstance(value, Pair) and value.e.numel() > 20000:
                         raise RuntimeError("too large")
+                    if isinstance(value, Pair) and value.e.dtype == torch.int16:
+                        raise RuntimeError("a dtype that the engine does not have")
                     if isinstance(value, Pair) and value.e.dim() > 5:
                         raise RuntimeError("too many dims")
             except (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError, TooInexact):
@@ -154,7 +156,7 @@ class Generator:
         kinds = [("unary", 4), ("binary", 8), ("scalar_binary", 4), ("reduce", 5), ("view", 8), ("copying", 4), ("matmul", 3),
                  ("norm", 2), ("where", 2), ("cast", 3), ("index", 2), ("compare", 2), ("ints", 1), ("pick_list", 1)]
         if self.program.writes:
-            kinds += [("write", 9), ("write_view", 5)]
+            kinds += [("write", 9), ("write_view", 5), ("write_moved", 2)]
         if depth < 2:
             kinds += [("branch", 2), ("loop", 2), ("grow", 2)]
         if self.foreign:
@@ -177,6 +179,8 @@ class Generator:
         e = self.v(x).e
         if e.is_floating_point():
             name = self.rng.choice(UNARY_EXACT + UNARY)
+            if name == "sign":
+                return [Step("op", name, (x,), {"keep_nan": False})]
             if name in ("sqrt", "rsqrt", "log1p"):
                 at = len(self.states[0])
                 return [Step("op", "square", (x,)), Step("op", "add", (at, ("const", 1.0))), Step("op", name, (at + 1,))]
@@ -491,7 +495,9 @@ class Generator:
             name = "mul_" if name == "mul_" else "add_"
         if name == "assign" and self.v(y).e.is_floating_point() and not e.is_floating_point():
             return None
-        return [Step("op", name, (x, y if rng.random() < 0.75 else ("const", rng.choice([1, 2]))))]
+        if rng.random() < 0.75 or 0 in e.stride():  # a number overlaps itself for torch alone
+            return [Step("op", name, (x, y))]
+        return [Step("op", name, (x, ("const", rng.choice([1, 2]))))]
 
     def p_write_view(self, depth):
         steps = self.p_view(depth)
@@ -506,6 +512,19 @@ class Generator:
                 return None
             self.steps.append(step)
         return self.p_write(depth, x=at)
+
+    def p_write_moved(self, depth):
+        """Elements of a tensor into other places of it."""
+        rng = self.rng
+        x = self.pick(lambda p: p.e.dim() > 0 and not self.is_weight(p) and 0 not in p.e.stride())
+        if x is None:
+            return None
+        at = len(self.states[0])
+        a = rng.randrange(self.v(x).e.dim())
+        move = rng.choice([Step("op", "flip", (x,), {"axes": [a]}), Step("op", "roll", (x,), {"shifts": [rng.choice([1, -1, 2])], "axes": [a]})])
+        if self.v(x).e.dtype == torch.bool or rng.random() < 0.5:
+            return [move, Step("op", "assign", (x, at))]
+        return [move, Step("op", "mul", (at, ("const", 2))), Step("op", rng.choice(["add_", "sub_"]), (x, at + 1))]
 
     def inner(self, count, depth, extra=()):
         """A block of random steps over the scope; returns it with the states at its end."""

@@ -205,6 +205,7 @@ EAGER = {
     "arange": lambda stop, start=0, step=1: torch.arange(start, stop, step),
     "assign": lambda x, y: x.copy_(y) if isinstance(y, torch.Tensor) else x.fill_(y),
     "div": torch.div,
+    "sign": lambda x, keep_nan: torch.sign(x),
     "clamp": lambda x, lo, hi: torch.clamp(x, lo, hi),
     "lerp": torch.lerp,
     "shift_left": torch.bitwise_left_shift,

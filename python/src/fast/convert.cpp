@@ -16,11 +16,11 @@ namespace {
 // Whether a tensor on a CUDA device was ever met: calls look for one only then.
 bool cuda_met = false;
 
-struct Names {
+struct InternedNames {
     PyObject* dlpack = nullptr;
     PyObject* dlpack_version = nullptr;  // {"max_version": (1, 0)}
     PyObject* bfloat16 = nullptr;        // ml_dtypes.bfloat16 dtype, if an array of it was met
-} names;
+} interned;
 
 PyObject* errors_module() {
     static PyObject* module = PyImport_ImportModule("flexor.errors");
@@ -204,9 +204,9 @@ bool from_array(PyObject* object, Value& out) {
             }
             if (PyDataType_ELSIZE(descr) == 2 && std::strcmp(descr->typeobj->tp_name, "ml_dtypes.bfloat16") == 0) {
                 dtype = DType::kBF16;
-                if (names.bfloat16 == nullptr) {
+                if (interned.bfloat16 == nullptr) {
                     Py_INCREF(descr);
-                    names.bfloat16 = reinterpret_cast<PyObject*>(descr);
+                    interned.bfloat16 = reinterpret_cast<PyObject*>(descr);
                 }
                 break;
             }
@@ -238,10 +238,10 @@ bool from_array(PyObject* object, Value& out) {
 
 // The object's __dlpack__, asked for the first version of the format where the object knows versions.
 PyObject* dlpack_capsule(PyObject* object) {
-    PyObject* method = PyObject_GetAttr(object, names.dlpack);
+    PyObject* method = PyObject_GetAttr(object, interned.dlpack);
     PyObject* none = PyTuple_New(0);
     PyObject* capsule =
-        method != nullptr && none != nullptr ? PyObject_Call(method, none, names.dlpack_version) : nullptr;
+        method != nullptr && none != nullptr ? PyObject_Call(method, none, interned.dlpack_version) : nullptr;
     if (capsule == nullptr && method != nullptr && PyErr_ExceptionMatches(PyExc_TypeError)) {
         PyErr_Clear();
         capsule = PyObject_CallNoArgs(method);
@@ -329,7 +329,7 @@ bool is_number(PyObject* object) {
     if (PyBool_Check(object) || PyArray_IsScalar(object, Generic)) return true;
     const PyNumberMethods* methods = Py_TYPE(object)->tp_as_number;
     if (methods == nullptr || (methods->nb_index == nullptr && methods->nb_float == nullptr)) return false;
-    return !PyArray_Check(object) && PyObject_HasAttr(object, names.dlpack) == 0;
+    return !PyArray_Check(object) && PyObject_HasAttr(object, interned.dlpack) == 0;
 }
 
 // --- results
@@ -419,7 +419,7 @@ PyObject* numpy_from_tensor(const Tensor& tensor) {
     }
     PyArray_Descr* descr = nullptr;
     if (tensor.dtype() == DType::kBF16) {
-        if (names.bfloat16 == nullptr) {
+        if (interned.bfloat16 == nullptr) {
             PyObject* ml = PyImport_ImportModule("ml_dtypes");
             PyObject* scalar = ml != nullptr ? PyObject_GetAttrString(ml, "bfloat16") : nullptr;
             PyArray_Descr* found = nullptr;
@@ -430,9 +430,9 @@ PyObject* numpy_from_tensor(const Tensor& tensor) {
                 return nullptr;
             }
             Py_DECREF(ml), Py_DECREF(scalar);
-            names.bfloat16 = reinterpret_cast<PyObject*>(found);
+            interned.bfloat16 = reinterpret_cast<PyObject*>(found);
         }
-        descr = reinterpret_cast<PyArray_Descr*>(names.bfloat16);
+        descr = reinterpret_cast<PyArray_Descr*>(interned.bfloat16);
         Py_INCREF(descr);
     } else {
         descr = PyArray_DescrFromType(type);
@@ -498,8 +498,8 @@ PyObject* object_from_tensor(const Tensor& tensor, Framework framework) {
 }  // namespace
 
 bool initialise_convert() {
-    names.dlpack = PyUnicode_InternFromString("__dlpack__");
-    names.dlpack_version = Py_BuildValue("{s:(ii)}", "max_version", DLPACK_MAJOR_VERSION, 0);
+    interned.dlpack = PyUnicode_InternFromString("__dlpack__");
+    interned.dlpack_version = Py_BuildValue("{s:(ii)}", "max_version", DLPACK_MAJOR_VERSION, 0);
     return _import_array() >= 0;
 }
 
@@ -562,7 +562,7 @@ bool value_from_object(PyObject* object, Value& out, Framework& framework) {
         Py_DECREF(array);
         return ok;
     }
-    if (PyObject_HasAttr(object, names.dlpack) != 0) {
+    if (PyObject_HasAttr(object, interned.dlpack) != 0) {
         if (framework == Framework::kNone) framework = Framework::kNumpy;
         return from_dlpack(object, out);
     }

@@ -43,10 +43,10 @@ struct Jit {
     int python_depth;  // calls that Python runs at the moment, on any thread
 };
 
-struct Names {
+struct MethodNames {
     PyObject* call = nullptr;
     PyObject* recover = nullptr;
-} names;
+} method_names;
 
 bool has_form(const Entry& entry, Py_ssize_t positional, PyObject* keywords) {
     if (entry.positional != positional) return false;
@@ -110,7 +110,7 @@ PyObject* call_slowly(PyObject* self, PyObject* const* arguments, Py_ssize_t pos
     const Py_ssize_t named = keywords != nullptr ? PyTuple_GET_SIZE(keywords) : 0;
     std::vector<PyObject*> all{self};
     all.insert(all.end(), arguments, arguments + positional + named);
-    return PyObject_VectorcallMethod(names.call, all.data(), static_cast<std::size_t>(positional + 1), keywords);
+    return PyObject_VectorcallMethod(method_names.call, all.data(), static_cast<std::size_t>(positional + 1), keywords);
 }
 
 // self._recover(token, exception, arguments, keywords), of the exception that is set.
@@ -126,7 +126,8 @@ PyObject* recover(PyObject* self, const Entry& entry, PyObject* const* arguments
     for (Py_ssize_t i = 0; ok && keywords != nullptr && i < PyTuple_GET_SIZE(keywords); ++i)
         ok = PyDict_SetItem(named, PyTuple_GET_ITEM(keywords, i), arguments[positional + i]) == 0;
     PyObject* result =
-        ok ? PyObject_CallMethodObjArgs(self, names.recover, entry.token, exception, given, named, nullptr) : nullptr;
+        ok ? PyObject_CallMethodObjArgs(self, method_names.recover, entry.token, exception, given, named, nullptr)
+           : nullptr;
     Py_XDECREF(given), Py_XDECREF(named), Py_XDECREF(type), Py_XDECREF(exception), Py_XDECREF(trace);
     return result;
 }
@@ -292,8 +293,8 @@ PyType_Spec jit_spec = {"flexor._flexor_fast.JitBase", sizeof(Jit), 0,
 }  // namespace
 
 bool initialise_jit(PyObject* module) {
-    names.call = PyUnicode_InternFromString("_call");
-    names.recover = PyUnicode_InternFromString("_recover");
+    method_names.call = PyUnicode_InternFromString("_call");
+    method_names.recover = PyUnicode_InternFromString("_recover");
     PyObject* type = PyType_FromSpec(&jit_spec);
     return type != nullptr && PyModule_AddObject(module, "JitBase", type) == 0;
 }

@@ -219,12 +219,12 @@ struct Emitter {
     }
 };
 
-struct Compiled {
+struct CompiledRows {
     AttentionRows rows;
     LoadedObject object;
 };
 
-Expected<Compiled> generate(DType dtype, bool narrow) {
+Expected<CompiledRows> generate_rows(DType dtype, bool narrow) {
     ModuleBuilder owner("attention");
     Emitter emitter(owner, dtype, narrow);
     bool half = dtype == DType::kF16 || dtype == DType::kBF16;
@@ -233,7 +233,7 @@ Expected<Compiled> generate(DType dtype, bool narrow) {
     emitter.softmax("additive", MaskForm::kAdditive);
     if (half) emitter.softmax("additive_narrow", MaskForm::kNarrow);
     emitter.scale_rows();
-    Compiled result;
+    CompiledRows result;
     FLEXOR_ASSIGN(result.object, compile(owner.module()));
     auto find = [&]<typename F>(F& slot, const char* name) { slot = reinterpret_cast<F>(result.object.lookup(name)); };
     find(result.rows.plain, "plain");
@@ -249,7 +249,7 @@ Expected<Compiled> generate(DType dtype, bool narrow) {
 Expected<const AttentionRows*> host_attention_rows(DType dtype, bool narrow_weights) {
     struct Slot {
         std::once_flag once;
-        std::optional<Expected<Compiled>> compiled;
+        std::optional<Expected<CompiledRows>> compiled;
     };
     // Never freed: other threads may run generated code while the process ends.
     static auto& slots = *new std::array<std::array<Slot, 2>, kDTypeCount>();
@@ -260,7 +260,7 @@ Expected<const AttentionRows*> host_attention_rows(DType dtype, bool narrow_weig
         return Diagnostic(DiagnosticId::kOpNotCompiled).found("bf16 weights on a host without bf16 dot products");
     }
     Slot& slot = slots[static_cast<size_t>(dtype)][narrow_weights];
-    std::call_once(slot.once, [&] { slot.compiled.emplace(generate(dtype, narrow_weights)); });
+    std::call_once(slot.once, [&] { slot.compiled.emplace(generate_rows(dtype, narrow_weights)); });
     if (!*slot.compiled) return Diagnostic(slot.compiled->error());
     return &(**slot.compiled).rows;
 }

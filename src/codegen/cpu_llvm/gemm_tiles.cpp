@@ -449,7 +449,7 @@ void emit_converts(const Scheme& s) {
     }
 }
 
-struct Compiled {
+struct CompiledTiles {
     GemmTiles tiles;
     std::vector<LoadedObject> objects;
 
@@ -493,7 +493,7 @@ void emit_part(const Scheme& s, const TileIr& ir, int part) {
 }
 constexpr int kParts = 4;
 
-Expected<Compiled> generate(DType dtype) {
+Expected<CompiledTiles> generate_tiles(DType dtype) {
     std::array<std::optional<Expected<LoadedObject>>, kParts> parts;
     runtime::parallel_for(kParts, 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t part = begin; part < end; ++part) {
@@ -503,7 +503,7 @@ Expected<Compiled> generate(DType dtype) {
             parts[static_cast<size_t>(part)].emplace(compile(owner.module()));
         }
     });
-    Compiled result;
+    CompiledTiles result;
     for (auto& part : parts) {
         LoadedObject object;
         FLEXOR_ASSIGN(object, std::move(*part));
@@ -550,7 +550,7 @@ Expected<Compiled> generate(DType dtype) {
 Expected<const GemmTiles*> host_gemm_tiles(DType dtype) {
     struct Slot {
         std::once_flag once;
-        std::optional<Expected<Compiled>> compiled;
+        std::optional<Expected<CompiledTiles>> compiled;
     };
     // Never freed: other threads may run generated code while the process ends.
     static auto& slots = *new std::array<Slot, kDTypeCount>();
@@ -558,7 +558,7 @@ Expected<const GemmTiles*> host_gemm_tiles(DType dtype) {
         return Diagnostic(DiagnosticId::kOpNotCompiled).found("integer matrix multiplication");
     }
     Slot& slot = slots[static_cast<size_t>(dtype)];
-    std::call_once(slot.once, [&] { slot.compiled.emplace(generate(dtype)); });
+    std::call_once(slot.once, [&] { slot.compiled.emplace(generate_tiles(dtype)); });
     if (!*slot.compiled) return Diagnostic(slot.compiled->error());
     return &(**slot.compiled).tiles;
 }

@@ -18,7 +18,9 @@ namespace {
 // The emitters fold as they go; what is left are repeated address terms.
 constexpr const char* kPasses = "function(early-cse)";
 
-Diagnostic refused(const std::string& what) { return Diagnostic(DiagnosticId::kCodeGenerationFailed).found(what); }
+Diagnostic not_generated(const std::string& what) {
+    return Diagnostic(DiagnosticId::kCodeGenerationFailed).found(what);
+}
 
 class PendingRow final : public PendingKernel {
 public:
@@ -26,7 +28,7 @@ public:
 
     Expected<runtime::KernelRef> finish(const LoadedObject& object, std::size_t code_bytes) override {
         auto kernel = std::make_shared<RowKernel>(std::move(plan_), object, code_bytes);
-        if (!kernel->bind(name_)) return refused("object without the function " + name_);
+        if (!kernel->bind(name_)) return not_generated("object without the function " + name_);
         return runtime::KernelRef(std::move(kernel));
     }
 
@@ -36,14 +38,16 @@ private:
 };
 
 Expected<std::unique_ptr<PendingKernel>> emit(Ir& ir, const Kernel& kernel, const std::string& name) {
-    if (kernel.body.rank() >= RowKernel::kMaxRank) return refused(kernel.name + ": more dims than a row kernel has");
+    if (kernel.body.rank() >= RowKernel::kMaxRank)
+        return not_generated(kernel.name + ": more dims than a row kernel has");
     switch (kernel.kind) {
         case KernelKind::kRow: return emit_row_kernel(ir, kernel, name);
         case KernelKind::kContraction: return emit_contraction_kernel(ir, kernel, name);
         case KernelKind::kAttention: return emit_attention_kernel(kernel);
-        case KernelKind::kExtern: return refused(kernel.name + ": an extern kernel has an implementation already");
+        case KernelKind::kExtern:
+            return not_generated(kernel.name + ": an extern kernel has an implementation already");
     }
-    return refused(kernel.name);
+    return not_generated(kernel.name);
 }
 
 bool needs_code(const Kernel& kernel) {

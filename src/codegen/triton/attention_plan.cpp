@@ -9,7 +9,7 @@ namespace flexor::codegen::triton {
 namespace {
 
 // Of a side of a matrix product.
-constexpr std::int64_t kLeast = 16;
+constexpr std::int64_t kLeastSide = 16;
 constexpr std::int64_t kMostHead = 256;
 
 AttentionTile choose_tile(const loopir::Attention& a, std::int64_t q_len, std::int64_t kv_len, std::int64_t head,
@@ -21,8 +21,8 @@ AttentionTile choose_tile(const loopir::Attention& a, std::int64_t q_len, std::i
     std::int64_t queries = wide ? 32 : head <= 64 && kv_len >= 1024 ? 128 : 64;
     // Small blocks of queries where large ones would leave processors idle.
     while (queries > 32 && saturated_product(ceil_div(q_len, queries), heads) < multiprocessors / 2) queries /= 2;
-    out.queries = static_cast<int>(std::max(power_of_two(q_len, queries), kLeast));
-    out.keys = static_cast<int>(std::max(power_of_two(kv_len, wide ? 32 : 64), kLeast));
+    out.queries = static_cast<int>(std::max(power_of_two(q_len, queries), kLeastSide));
+    out.keys = static_cast<int>(std::max(power_of_two(kv_len, wide ? 32 : 64), kLeastSide));
     out.warps = out.queries >= 128 ? 8 : 4;
     out.stages = wide ? 1 : head > 128 ? 2 : 3;
     const std::int64_t tiles = saturated_product(ceil_div(q_len, out.queries), heads);
@@ -44,8 +44,8 @@ LaunchPlan plan_attention(const loopir::Attention& a, const std::int64_t* params
     for (const loopir::IntRef& ref : {a.batch, a.heads, a.kv_heads, a.q_len, a.kv_len, a.head_dim, a.value_dim})
         out.extents.push_back(std::max<std::int64_t>(value_of(ref, params), 0));
     const std::int64_t batch = out.extents[0], heads = out.extents[1], q_len = out.extents[3], kv_len = out.extents[4];
-    const std::int64_t head = std::max(power_of_two(out.extents[5], kMostHead), kLeast);
-    const std::int64_t value = std::max(power_of_two(out.extents[6], kMostHead), kLeast);
+    const std::int64_t head = std::max(power_of_two(out.extents[5], kMostHead), kLeastSide);
+    const std::int64_t value = std::max(power_of_two(out.extents[6], kMostHead), kLeastSide);
     const AttentionTile chosen = tile != nullptr ? *tile
                                                  : choose_tile(a, q_len, kv_len, std::max(head, value),
                                                                saturated_product(batch, heads), multiprocessors);

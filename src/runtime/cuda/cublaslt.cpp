@@ -52,7 +52,7 @@ std::int64_t alignment(const MatrixProduct::Matrix& matrix, DType dtype) {
     return static_cast<std::int64_t>(all & (~all + 1));
 }
 
-Diagnostic missing(const std::string& what) { return Diagnostic(DiagnosticId::kNoDevice).found(what); }
+Diagnostic missing_library(const std::string& what) { return Diagnostic(DiagnosticId::kNoDevice).found(what); }
 
 }  // namespace
 
@@ -128,7 +128,8 @@ Expected<std::shared_ptr<const CublasLt::Library>> CublasLt::load(const std::str
             if (handle != nullptr) break;
         }
     }
-    if (handle == nullptr) return missing(name.empty() ? "no libcublasLt.so.13 or .12" : name + ": " + dlerror());
+    if (handle == nullptr)
+        return missing_library(name.empty() ? "no libcublasLt.so.13 or .12" : name + ": " + dlerror());
     auto library = std::make_shared<Library>();
     library->name = found;
     const auto resolve = [&](auto& to, const char* symbol) {
@@ -136,11 +137,11 @@ Expected<std::shared_ptr<const CublasLt::Library>> CublasLt::load(const std::str
         return to != nullptr;
     };
 #define FLEXOR_CUBLASLT_CALL(name, symbol, ...) \
-    if (!resolve(library->name, #symbol)) return missing(found + " without " #symbol);
+    if (!resolve(library->name, #symbol)) return missing_library(found + " without " #symbol);
 #include "runtime/cuda/cublaslt_calls.def"
 #undef FLEXOR_CUBLASLT_CALL
     if (!resolve(library->version, "cublasLtGetVersion") || !resolve(library->status_name, "cublasLtGetStatusName"))
-        return missing(found + " without cublasLtGetVersion or cublasLtGetStatusName");
+        return missing_library(found + " without cublasLtGetVersion or cublasLtGetStatusName");
     return std::shared_ptr<const Library>(std::move(library));
 }
 

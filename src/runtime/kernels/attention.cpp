@@ -15,18 +15,14 @@
 namespace flexor::runtime {
 namespace {
 
-constexpr std::int64_t kAlignment = 64;
 // Panels of keys that one block of scores covers. A row tile's block stays in the first cache.
 constexpr std::int64_t kBlockPanels = 10;
 // Rows of queries that one task takes where keys are packed beforehand.
 constexpr std::int64_t kTaskRows = 64;
 // Rows of values wider apart than this (in bytes) are copied together before the products read them many times.
-constexpr std::int64_t kDenseRowBytes = 1024;
+constexpr std::int64_t kDenseValueBytes = 1024;
 
-std::int64_t up(std::int64_t value, std::int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-struct Plan {
+struct AttentionPlan {
     const GemmTiles* tiles;
     const AttentionRows* rows;
     std::int64_t size, a_size, acc_size;
@@ -45,8 +41,8 @@ struct Plan {
     std::int64_t total_bytes() const { return shared_bytes + slots * slot_bytes; }
 };
 
-Plan make_plan(const AttentionCall& call) {
-    Plan p{};
+AttentionPlan plan_attention(const AttentionCall& call) {
+    AttentionPlan p{};
     p.tiles = call.tiles ? call.tiles : gemm_tiles(call.dtype);
     FLEXOR_CHECK(p.tiles != nullptr && is_floating(call.dtype));
     const GemmTiles& t = *p.tiles;
@@ -64,7 +60,7 @@ Plan make_plan(const AttentionCall& call) {
     bool few_queries = call.q_len <= kMaxDotRows;
     p.direct_k = few_queries && t.dot[0] && (call.k.strides[3] == 1 || call.head_dim <= 1);
     p.copy_v = t.pairs || call.v.strides[3] != 1 || call.value_dim != p.value_columns ||
-               (!few_queries && call.v.strides[2] * p.size > kDenseRowBytes);
+               (!few_queries && call.v.strides[2] * p.size > kDenseValueBytes);
     std::int64_t kv_heads = call.batch * call.kv_heads;
     p.shared = kv_heads < 4 * p.slots && p.slots > 1 && call.heads * call.q_len > call.kv_heads * kTaskRows;
     p.task_rows = p.shared ? kTaskRows : std::max<std::int64_t>(call.q_len, 1);
@@ -98,9 +94,9 @@ Plan make_plan(const AttentionCall& call) {
     return p;
 }
 
-class Run {
+class AttentionRun {
 public:
-    Run(const AttentionCall& call, const Plan& plan, char* workspace)
+    AttentionRun(const AttentionCall& call, const AttentionPlan& plan, char* workspace)
         : c_(call), p_(plan), t_(*plan.tiles), shared_(workspace), slots_(workspace + plan.shared_bytes) {}
 
     void execute() {
@@ -364,7 +360,7 @@ private:
     }
 
     const AttentionCall& c_;
-    const Plan& p_;
+    const AttentionPlan& p_;
     const GemmTiles& t_;
     char* shared_;
     char* slots_;
@@ -373,14 +369,14 @@ private:
 }  // namespace
 
 std::size_t attention_workspace_bytes(const AttentionCall& call) {
-    return static_cast<std::size_t>(make_plan(call).total_bytes());
+    return static_cast<std::size_t>(plan_attention(call).total_bytes());
 }
 
 bool attention(const AttentionCall& call, void* workspace, std::size_t workspace_bytes) {
-    const Plan plan = make_plan(call);
+    const AttentionPlan plan = plan_attention(call);
     const OwnWorkspace own(workspace, workspace_bytes, static_cast<std::size_t>(plan.total_bytes()));
     if (!own.enough()) return false;
-    Run(call, plan, own.data()).execute();
+    AttentionRun(call, plan, own.data()).execute();
     return true;
 }
 

@@ -71,21 +71,21 @@ void scale_rows(const void* source, std::int64_t source_ld, void* target, std::i
 }
 
 template <typename Real, Mask NarrowMask, bool Narrow>
-constexpr AttentionRows table() {
+constexpr AttentionRows rows_table() {
     return {softmax<Real, Mask::kNone, Narrow>, softmax<Real, Mask::kBoolean, Narrow>,
             softmax<Real, Mask::kAdditive, Narrow>, softmax<Real, NarrowMask, Narrow>, scale_rows<Real>};
 }
 
-std::atomic<AttentionRowsProvider> provider{nullptr};
+std::atomic<AttentionRowsProvider> rows_provider{nullptr};
 
 }  // namespace
 
 const AttentionRows* portable_attention_rows(DType dtype, bool narrow_weights) {
-    static constexpr AttentionRows f64 = table<double, Mask::kAdditive, false>();
-    static constexpr AttentionRows f32 = table<float, Mask::kAdditive, false>();
-    static constexpr AttentionRows f16 = table<float, Mask::kHalf, false>();
-    static constexpr AttentionRows bf16 = table<float, Mask::kBrain, false>();
-    static constexpr AttentionRows bf16_narrow = table<float, Mask::kBrain, true>();
+    static constexpr AttentionRows f64 = rows_table<double, Mask::kAdditive, false>();
+    static constexpr AttentionRows f32 = rows_table<float, Mask::kAdditive, false>();
+    static constexpr AttentionRows f16 = rows_table<float, Mask::kHalf, false>();
+    static constexpr AttentionRows bf16 = rows_table<float, Mask::kBrain, false>();
+    static constexpr AttentionRows bf16_narrow = rows_table<float, Mask::kBrain, true>();
     switch (dtype) {
         case DType::kF64: return &f64;
         case DType::kF32: return &f32;
@@ -96,14 +96,14 @@ const AttentionRows* portable_attention_rows(DType dtype, bool narrow_weights) {
 }
 
 const AttentionRows* attention_rows(DType dtype, bool narrow_weights) {
-    if (AttentionRowsProvider found = provider.load(std::memory_order_acquire)) {
+    if (AttentionRowsProvider found = rows_provider.load(std::memory_order_acquire)) {
         if (const AttentionRows* rows = found(dtype, narrow_weights)) return rows;
     }
     return portable_attention_rows(dtype, narrow_weights);
 }
 
 void install_attention_rows(AttentionRowsProvider replacement) {
-    provider.store(replacement, std::memory_order_release);
+    rows_provider.store(replacement, std::memory_order_release);
 }
 
 }  // namespace flexor::runtime

@@ -34,11 +34,7 @@ constexpr std::int64_t kDenseRowBytes = 1024;
 constexpr double kLeastTaskWork = 400e3;
 // Multiply-adds between two questions whether the run is to stop.
 constexpr std::int64_t kUncheckedWork = 4 << 20;
-constexpr std::int64_t kAlignment = 64;
 constexpr std::size_t kLargePage = std::size_t{2} << 20;
-
-std::int64_t up(std::int64_t value, std::int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Where a panel of B comes from.
 enum class BSource : std::uint8_t {
@@ -50,7 +46,7 @@ enum class BSource : std::uint8_t {
     kPrivate,  // each thread packs the whole B of the batch index it works on (prologue)
 };
 
-struct Plan {
+struct GemmPlan {
     const GemmTiles* tiles;
     std::int64_t m, n, k;
     int rank;
@@ -78,8 +74,8 @@ bool folds(const GemmCall& call, std::int64_t rows, int dim) {
     return call.epilogue || call.c.batch_strides[dim] == rows * call.c.row_stride;
 }
 
-Plan make_plan(const GemmCall& call) {
-    Plan p{};
+GemmPlan plan_gemm(const GemmCall& call) {
+    GemmPlan p{};
     p.tiles = call.tiles ? call.tiles : gemm_tiles(call.dtype);
     FLEXOR_CHECK(p.tiles != nullptr && call.batch_rank <= kMaxBatchRank);
     const GemmTiles& t = *p.tiles;
@@ -188,7 +184,7 @@ struct BatchPlace {
     std::int64_t offset = 0;
     std::int64_t distinct = 0;
 };
-BatchPlace place(const Plan& p, const std::int64_t* strides, std::int64_t index) {
+BatchPlace place(const GemmPlan& p, const std::int64_t* strides, std::int64_t index) {
     BatchPlace result;
     std::int64_t scale = 1;
     for (int d = p.rank - 1; d >= 0; --d) {
@@ -203,9 +199,9 @@ BatchPlace place(const Plan& p, const std::int64_t* strides, std::int64_t index)
     return result;
 }
 
-class Run {
+class GemmRun {
 public:
-    Run(const GemmCall& call, const Plan& plan, char* workspace)
+    GemmRun(const GemmCall& call, const GemmPlan& plan, char* workspace)
         : call_(call),
           p_(plan),
           t_(*plan.tiles),
@@ -459,7 +455,7 @@ private:
     }
 
     const GemmCall& call_;
-    const Plan& p_;
+    const GemmPlan& p_;
     const GemmTiles& t_;
     char* copied_a_;
     char* shared_b_;
@@ -491,15 +487,15 @@ GemmCall oriented(const GemmCall& call) {
 }  // namespace
 
 std::size_t gemm_workspace_bytes(const GemmCall& call) {
-    return static_cast<std::size_t>(make_plan(oriented(call)).total_bytes());
+    return static_cast<std::size_t>(plan_gemm(oriented(call)).total_bytes());
 }
 
 bool gemm(const GemmCall& given, void* workspace, std::size_t workspace_bytes) {
     const GemmCall call = oriented(given);
-    const Plan plan = make_plan(call);
+    const GemmPlan plan = plan_gemm(call);
     const OwnWorkspace own(workspace, workspace_bytes, static_cast<std::size_t>(plan.total_bytes()));
     if (!own.enough()) return false;
-    Run(call, plan, own.data()).execute();
+    GemmRun(call, plan, own.data()).execute();
     return true;
 }
 
@@ -533,7 +529,7 @@ bool gains_from_packing(DType dtype, std::int64_t m, std::int64_t k, std::int64_
     call.b.row_stride = row_stride;
     call.b.col_stride = col_stride;
     call.a.col_stride = call.c.col_stride = 1;
-    const Plan plan = make_plan(call);
+    const GemmPlan plan = plan_gemm(call);
     if (plan.batches == 0 || k == 0 || n == 1 || plan.b_source == BSource::kDot) return false;
     const auto row_bytes = row_stride * static_cast<std::int64_t>(dtype_size(dtype));
     return plan.b_source != BSource::kDirect || row_bytes > kDenseRowBytes;

@@ -8,6 +8,13 @@
 
 namespace flexor::runtime {
 
+// Of panels and workspaces, in bytes.
+inline constexpr std::int64_t kAlignment = 64;
+
+// Of numbers that are not negative.
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+inline std::int64_t up(std::int64_t value, std::int64_t multiple) { return ceil_div(value, multiple) * multiple; }
+
 // Rows of a panel in memory: K, rounded up to even with pairs.
 inline std::int64_t packed_rows(const GemmTiles& tiles, std::int64_t k) { return tiles.pairs ? k + (k & 1) : k; }
 

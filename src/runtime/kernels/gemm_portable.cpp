@@ -74,7 +74,7 @@ void narrow_all(const void* source, void* target, std::int64_t n) {
 }
 
 template <typename AType, typename BType, typename Accumulator>
-GemmTiles table(DType dtype, DType a_type, DType accumulator) {
+GemmTiles tiles_table(DType dtype, DType a_type, DType accumulator) {
     GemmTiles tiles;
     tiles.dtype = dtype;
     tiles.a_type = a_type;
@@ -89,7 +89,7 @@ GemmTiles table(DType dtype, DType a_type, DType accumulator) {
     return tiles;
 }
 
-std::atomic<GemmTilesProvider> provider{nullptr};
+std::atomic<GemmTilesProvider> tiles_provider{nullptr};
 
 }  // namespace
 
@@ -97,16 +97,16 @@ const GemmTiles* portable_gemm_tiles(DType dtype) {
     static const auto& tables = *new std::array<GemmTiles, kDTypeCount>([] {
         std::array<GemmTiles, kDTypeCount> all;
         auto at = [&](DType d) -> GemmTiles& { return all[static_cast<std::size_t>(d)]; };
-        at(DType::kU8) = table<std::uint8_t, std::uint8_t, std::uint32_t>(DType::kU8, DType::kU8, DType::kI32);
-        at(DType::kI8) = table<std::int8_t, std::int8_t, std::uint32_t>(DType::kI8, DType::kI8, DType::kI32);
-        at(DType::kI32) = table<std::int32_t, std::int32_t, std::uint32_t>(DType::kI32, DType::kI32, DType::kI32);
-        at(DType::kI64) = table<std::int64_t, std::int64_t, std::uint64_t>(DType::kI64, DType::kI64, DType::kI64);
-        at(DType::kF32) = table<float, float, float>(DType::kF32, DType::kF32, DType::kF32);
-        at(DType::kF64) = table<double, double, double>(DType::kF64, DType::kF64, DType::kF64);
-        GemmTiles& half = at(DType::kF16) = table<float, Half, float>(DType::kF16, DType::kF32, DType::kF32);
+        at(DType::kU8) = tiles_table<std::uint8_t, std::uint8_t, std::uint32_t>(DType::kU8, DType::kU8, DType::kI32);
+        at(DType::kI8) = tiles_table<std::int8_t, std::int8_t, std::uint32_t>(DType::kI8, DType::kI8, DType::kI32);
+        at(DType::kI32) = tiles_table<std::int32_t, std::int32_t, std::uint32_t>(DType::kI32, DType::kI32, DType::kI32);
+        at(DType::kI64) = tiles_table<std::int64_t, std::int64_t, std::uint64_t>(DType::kI64, DType::kI64, DType::kI64);
+        at(DType::kF32) = tiles_table<float, float, float>(DType::kF32, DType::kF32, DType::kF32);
+        at(DType::kF64) = tiles_table<double, double, double>(DType::kF64, DType::kF64, DType::kF64);
+        GemmTiles& half = at(DType::kF16) = tiles_table<float, Half, float>(DType::kF16, DType::kF32, DType::kF32);
         half.to_a_type = widen_all<Half, types::f32_from_f16>;
         half.from_accumulator = narrow_all<types::f16_from_f32>;
-        GemmTiles& brain = at(DType::kBF16) = table<float, Brain, float>(DType::kBF16, DType::kF32, DType::kF32);
+        GemmTiles& brain = at(DType::kBF16) = tiles_table<float, Brain, float>(DType::kBF16, DType::kF32, DType::kF32);
         brain.to_a_type = widen_all<Brain, types::f32_from_bf16>;
         brain.from_accumulator = narrow_all<types::bf16_from_f32>;
         return all;
@@ -115,12 +115,12 @@ const GemmTiles* portable_gemm_tiles(DType dtype) {
 }
 
 const GemmTiles* gemm_tiles(DType dtype) {
-    if (GemmTilesProvider found = provider.load(std::memory_order_acquire)) {
+    if (GemmTilesProvider found = tiles_provider.load(std::memory_order_acquire)) {
         if (const GemmTiles* tiles = found(dtype)) return tiles;
     }
     return portable_gemm_tiles(dtype);
 }
 
-void install_gemm_tiles(GemmTilesProvider replacement) { provider.store(replacement, std::memory_order_release); }
+void install_gemm_tiles(GemmTilesProvider replacement) { tiles_provider.store(replacement, std::memory_order_release); }
 
 }  // namespace flexor::runtime

@@ -20,7 +20,7 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-double get(DType dtype, const void* data, std::int64_t i) {
+double value_at(DType dtype, const void* data, std::int64_t i) {
     switch (dtype) {
         case DType::kBool: return static_cast<const std::uint8_t*>(data)[i];
         case DType::kF16: return types::f32_from_f16(static_cast<const std::uint16_t*>(data)[i]);
@@ -66,7 +66,7 @@ struct Tensor4 {
         return a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3];
     }
     double operator()(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) const {
-        return get(dtype, bytes.data(), at(a, b, c, d));
+        return value_at(dtype, bytes.data(), at(a, b, c, d));
     }
     void set(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d, double value) {
         put(dtype, bytes.data(), at(a, b, c, d), value);
@@ -84,7 +84,7 @@ struct Tensor4 {
     AttentionOperand operand() const { return {bytes.data(), {strides[0], strides[1], strides[2], strides[3]}}; }
 };
 
-struct Case {
+struct AttentionCase {
     DType dtype = DType::kF32;
     std::int64_t batch = 2, heads = 2, kv_heads = 2, q_len = 5, kv_len = 7, head_dim = 16, value_dim = 16;
     AttentionMask mask = AttentionMask::kNone;
@@ -100,12 +100,12 @@ struct Case {
 };
 
 struct Problem {
-    Case c;
+    AttentionCase c;
     Tensor4 q, k, v, out;
     std::optional<Tensor4> mask;
     std::vector<std::int64_t> lengths;
 
-    explicit Problem(const Case& c_in)
+    explicit Problem(const AttentionCase& c_in)
         : c(c_in),
           q(c.dtype, {c.batch, c.heads, c.q_len, c.head_dim}, order()),
           k(c.dtype, {c.batch, c.kv_heads, c.kv_len, c.head_dim}, order(), c.gap),
@@ -216,7 +216,7 @@ struct Problem {
     }
 };
 
-void check(const Case& c) {
+void check_attention(const AttentionCase& c) {
     SCOPED_TRACE(::testing::Message() << dtype_name(c.dtype) << " heads " << c.heads << "/" << c.kv_heads << " q "
                                       << c.q_len << " kv " << c.kv_len << " d " << c.head_dim << "/" << c.value_dim
                                       << " mask " << static_cast<int>(c.mask) << " broadcast " << c.mask_broadcast
@@ -229,18 +229,18 @@ void check(const Case& c) {
 
 constexpr AttentionMask kMasks[] = {AttentionMask::kNone, AttentionMask::kCausal, AttentionMask::kBoolean,
                                     AttentionMask::kAdditive};
-constexpr std::int64_t kSizes[] = {0, 1, 2, 15, 16, 17, 33, 65};
+constexpr std::int64_t kAttentionSizes[] = {0, 1, 2, 15, 16, 17, 33, 65};
 
 TEST(Attention, EverySizeAndMask) {
-    for (std::int64_t q_len : kSizes) {
-        for (std::int64_t kv_len : kSizes) {
+    for (std::int64_t q_len : kAttentionSizes) {
+        for (std::int64_t kv_len : kAttentionSizes) {
             for (AttentionMask mask : kMasks) {
-                Case c;
+                AttentionCase c;
                 c.q_len = q_len, c.kv_len = kv_len, c.mask = mask;
-                check(c);
+                check_attention(c);
                 c.token_major = true;
                 c.head_dim = 24, c.value_dim = 40;
-                check(c);
+                check_attention(c);
             }
         }
     }
@@ -252,7 +252,7 @@ TEST(Attention, EveryDTypeLayoutAndHeadSize) {
             for (AttentionMask mask : kMasks) {
                 for (std::int64_t dim : {1, 3, 16, 64, 80, 128}) {
                     for (std::int64_t gap : {1, 2}) {
-                        Case c;
+                        AttentionCase c;
                         c.dtype = dtype, c.portable = portable, c.mask = mask, c.gap = gap;
                         c.mask_dtype = dtype;
                         c.heads = 4, c.kv_heads = 2;
@@ -260,7 +260,7 @@ TEST(Attention, EveryDTypeLayoutAndHeadSize) {
                         c.head_dim = dim, c.value_dim = dim + (dim > 16 ? 0 : 5);
                         c.token_major = gap == 1;
                         c.scale = 1 / std::sqrt(static_cast<double>(dim));
-                        check(c);
+                        check_attention(c);
                     }
                 }
             }
@@ -274,13 +274,13 @@ TEST(Attention, FewQueriesAgainstManyKeys) {
         for (std::int64_t q_len : {1, 2, 3, 4}) {
             for (std::int64_t kv_len : {1, 3, 6, 97, 1003}) {
                 for (AttentionMask mask : kMasks) {
-                    Case c;
+                    AttentionCase c;
                     c.dtype = dtype, c.mask = mask, c.mask_dtype = dtype;
                     c.heads = 4, c.kv_heads = 2;
                     c.q_len = q_len, c.kv_len = kv_len;
                     c.head_dim = 35, c.value_dim = 48;
                     c.token_major = q_len % 2 == 0;
-                    check(c);
+                    check_attention(c);
                 }
             }
         }
@@ -291,12 +291,12 @@ TEST(Attention, ManyKeysTakeSeveralBlocks) {
     for (DType dtype : {DType::kF32, DType::kBF16, DType::kF64}) {
         for (AttentionMask mask : kMasks) {
             for (std::int64_t kv_len : {480, 481, 1100}) {
-                Case c;
+                AttentionCase c;
                 c.dtype = dtype, c.mask = mask, c.mask_dtype = dtype;
                 c.batch = 1, c.heads = 2, c.kv_heads = 1, c.q_len = 21, c.kv_len = kv_len;
-                check(c);
+                check_attention(c);
                 c.q_len = 700, c.heads = 1, c.kv_len = kv_len, c.head_dim = c.value_dim = 8;
-                if (kv_len == 1100 && dtype == DType::kF32) check(c);
+                if (kv_len == 1100 && dtype == DType::kF32) check_attention(c);
             }
         }
     }
@@ -308,11 +308,11 @@ TEST(Attention, MasksBroadcastAndHaveStrides) {
             for (AttentionMask mask : {AttentionMask::kBoolean, AttentionMask::kAdditive}) {
                 for (bool broadcast : {false, true}) {
                     for (std::int64_t gap : {1, 3}) {
-                        Case c;
+                        AttentionCase c;
                         c.dtype = dtype, c.mask = mask, c.mask_dtype = mask_dtype;
                         c.mask_broadcast = broadcast, c.mask_gap = gap;
                         c.q_len = 9, c.kv_len = 21;
-                        check(c);
+                        check_attention(c);
                     }
                 }
             }
@@ -324,10 +324,10 @@ TEST(Attention, LengthsCutKeys) {
     for (AttentionMask mask : kMasks) {
         for (std::int64_t kv_len : {1, 17, 65, 1000}) {
             for (DType dtype : {DType::kF32, DType::kBF16}) {
-                Case c;
+                AttentionCase c;
                 c.dtype = dtype, c.mask = mask, c.mask_dtype = dtype;
                 c.batch = 3, c.kv_len = kv_len, c.q_len = 18, c.lengths = true;
-                check(c);
+                check_attention(c);
                 // NaN in keys and values that do not exist must not be seen.
                 Problem problem(c);
                 for (std::int64_t j = kv_len / 2; j < kv_len; ++j) {
@@ -348,7 +348,7 @@ TEST(Attention, FullyMaskedRowsGiveZeroOrNan) {
         for (AttentionMask mask : {AttentionMask::kBoolean, AttentionMask::kAdditive}) {
             for (bool portable : {false, true}) {
                 for (std::int64_t kv_len : {20, 600}) {
-                    Case c;
+                    AttentionCase c;
                     c.mask = mask, c.fully_masked = choice, c.portable = portable, c.kv_len = kv_len;
                     Problem problem(c);
                     for (std::int64_t j = 0; j < kv_len; ++j) {
@@ -375,7 +375,7 @@ TEST(Attention, FullyMaskedRowsGiveZeroOrNan) {
 TEST(Attention, NanSpreadsOverItsRowOnly) {
     for (bool portable : {false, true}) {
         for (std::int64_t lane = 0; lane < 35; ++lane) {
-            Case c;
+            AttentionCase c;
             c.portable = portable;
             c.batch = 1, c.heads = c.kv_heads = 1, c.q_len = 9, c.kv_len = 35;
             c.mask = AttentionMask::kAdditive;
@@ -400,7 +400,7 @@ TEST(Attention, NanSpreadsOverItsRowOnly) {
 }
 
 TEST(Attention, ResultsDoNotDependOnThreads) {
-    Case c;
+    AttentionCase c;
     c.batch = 1, c.heads = 3, c.kv_heads = 3, c.q_len = 203, c.kv_len = 517, c.mask = AttentionMask::kCausal;
     Problem one(c), many(c);
     set_thread_count(1);

@@ -84,7 +84,7 @@ private:
 enum class BForm { kRows, kColumns, kStrided, kPacked, kPackedColumns };
 enum class AForm { kRows, kOffset, kColumns, kStrided };
 
-struct Case {
+struct GemmCase {
     DType dtype = DType::kF32;
     DType out = DType::kF32;
     std::int64_t m, n, k;
@@ -100,7 +100,7 @@ struct EpilogueContext {
     DType accumulator;
 };
 
-void check(const Case& c) {
+void check_gemm(const GemmCase& c) {
     SCOPED_TRACE(::testing::Message() << dtype_name(c.dtype) << "->" << dtype_name(c.out) << " m" << c.m << " n" << c.n
                                       << " k" << c.k << " a" << static_cast<int>(c.a) << " b" << static_cast<int>(c.b)
                                       << " portable " << c.portable);
@@ -195,16 +195,16 @@ void check(const Case& c) {
     EXPECT_EQ(wrong, 0);
 }
 
-constexpr std::int64_t kSizes[] = {0, 1, 2, 15, 16, 17, 33, 65};
+constexpr std::int64_t kGemmSizes[] = {0, 1, 2, 15, 16, 17, 33, 65};
 
 TEST(Gemm, EverySizeInF32) {
-    for (std::int64_t m : kSizes) {
-        for (std::int64_t n : kSizes) {
-            for (std::int64_t k : kSizes) {
+    for (std::int64_t m : kGemmSizes) {
+        for (std::int64_t n : kGemmSizes) {
+            for (std::int64_t k : kGemmSizes) {
                 for (BForm b : {BForm::kRows, BForm::kColumns, BForm::kPacked}) {
-                    Case c{.m = m, .n = n, .k = k};
+                    GemmCase c{.m = m, .n = n, .k = k};
                     c.b = b;
-                    check(c);
+                    check_gemm(c);
                 }
             }
         }
@@ -226,9 +226,9 @@ TEST(Gemm, EveryLayoutAndDType) {
                                            {65, 130, 70},
                                            {2, 64, 0},
                                            {70, 1, 35}}) {
-                        Case c{.dtype = dtype, .out = dtype, .m = m, .n = n, .k = k, .a = a, .b = b};
+                        GemmCase c{.dtype = dtype, .out = dtype, .m = m, .n = n, .k = k, .a = a, .b = b};
                         c.portable = portable;
-                        check(c);
+                        check_gemm(c);
                     }
                 }
             }
@@ -239,8 +239,8 @@ TEST(Gemm, EveryLayoutAndDType) {
 TEST(Gemm, ConvertsToOtherOutputs) {
     for (DType out : {DType::kF64, DType::kBF16, DType::kF16, DType::kF32}) {
         for (DType dtype : {DType::kF32, DType::kBF16}) {
-            Case c{.dtype = dtype, .out = out, .m = 19, .n = 70, .k = 40};
-            check(c);
+            GemmCase c{.dtype = dtype, .out = out, .m = 19, .n = 70, .k = 40};
+            check_gemm(c);
         }
     }
 }
@@ -248,11 +248,11 @@ TEST(Gemm, ConvertsToOtherOutputs) {
 TEST(Gemm, LongKIsCutIntoBlocks) {
     for (BForm b : {BForm::kRows, BForm::kColumns, BForm::kPacked}) {
         for (std::int64_t m : {3, 21}) {
-            Case c{.m = m, .n = 53, .k = 13001};
+            GemmCase c{.m = m, .n = 53, .k = 13001};
             c.b = b;
-            check(c);
+            check_gemm(c);
             c.dtype = DType::kBF16;
-            check(c);
+            check_gemm(c);
         }
     }
 }

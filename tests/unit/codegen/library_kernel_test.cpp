@@ -48,8 +48,8 @@ void launch(const runtime::KernelRef& handle, std::vector<void*> buffers, const 
     EXPECT_EQ(testing::launch(*handle, buffers.data(), params.data()), runtime::kNoFault);
 }
 
-void agree(const Kernel& kernel, const runtime::KernelRef& handle, std::vector<Memory> memory, const Params& params,
-           double tolerance) {
+void expect_agreement(const Kernel& kernel, const runtime::KernelRef& handle, std::vector<Memory> memory,
+                      const Params& params, double tolerance) {
     if (!handle) return;
     std::vector<Memory> expected = memory;
     std::vector<void*> ours, theirs;
@@ -70,7 +70,7 @@ void agree(const Kernel& kernel, const runtime::KernelRef& handle, std::vector<M
     }
 }
 
-constexpr std::int64_t kSizes[] = {0, 1, 2, 15, 17, 50};
+constexpr std::int64_t kLibrarySizes[] = {0, 1, 2, 15, 17, 50};
 
 TEST(LibraryKernels, ContractionStoresSums) {
     Kernel kernel = verified(R"(
@@ -86,13 +86,13 @@ contraction batch 1 m p0 n p1 k p2 accumulate f32
     kernel.body.stages[0].target.strides[0] = loopir::IntRef::constant(2500);
     auto handle = compiled(kernel);
     std::mt19937 random(1);
-    for (std::int64_t m : kSizes)
-        for (std::int64_t n : kSizes)
+    for (std::int64_t m : kLibrarySizes)
+        for (std::int64_t n : kLibrarySizes)
             for (std::int64_t k : {0, 1, 33}) {
-                agree(kernel, handle,
-                      {Memory(DType::kF32, 3 * m * k, random), Memory(DType::kF32, n * k, random),
-                       Memory(DType::kBF16, 2 * 2500 + m * n, random)},
-                      {m, n, k, m * k}, 1e-2);
+                expect_agreement(kernel, handle,
+                                 {Memory(DType::kF32, 3 * m * k, random), Memory(DType::kF32, n * k, random),
+                                  Memory(DType::kBF16, 2 * 2500 + m * n, random)},
+                                 {m, n, k, m * k}, 1e-2);
             }
 }
 
@@ -118,14 +118,14 @@ TEST(LibraryKernels, EpilogueComputes) {
     Kernel kernel = verified(kLinear);
     auto handle = compiled(kernel);
     std::mt19937 random(2);
-    for (std::int64_t m : kSizes)
-        for (std::int64_t n : kSizes)
+    for (std::int64_t m : kLibrarySizes)
+        for (std::int64_t n : kLibrarySizes)
             for (std::int64_t k : {0, 7, 40}) {
-                agree(kernel, handle,
-                      {Memory(DType::kF32, 2 * m * k, random), Memory(DType::kF32, n * k, random),
-                       Memory(DType::kF32, n, random), Memory(DType::kF32, n * m, random),
-                       Memory(DType::kF32, 7500 + m * n, random)},
-                      {m, n, k, m * k}, 2e-5);
+                expect_agreement(kernel, handle,
+                                 {Memory(DType::kF32, 2 * m * k, random), Memory(DType::kF32, n * k, random),
+                                  Memory(DType::kF32, n, random), Memory(DType::kF32, n * m, random),
+                                  Memory(DType::kF32, 7500 + m * n, random)},
+                                 {m, n, k, m * k}, 2e-5);
             }
 }
 
@@ -141,11 +141,11 @@ TEST(LibraryKernels, EpilogueOverAConstantNumberOfColumns) {
             std::mt19937 random(6);
             for (std::int64_t m : {1, 2, 9}) {
                 const std::int64_t k = 7;
-                agree(kernel, handle,
-                      {Memory(DType::kF32, 2 * m * k, random), Memory(DType::kF32, n * k, random),
-                       Memory(DType::kF32, n, random), Memory(DType::kF32, n * m, random),
-                       Memory(DType::kF32, 7500 + m * n, random)},
-                      {m, n, k, m * k}, 2e-5);
+                expect_agreement(kernel, handle,
+                                 {Memory(DType::kF32, 2 * m * k, random), Memory(DType::kF32, n * k, random),
+                                  Memory(DType::kF32, n, random), Memory(DType::kF32, n * m, random),
+                                  Memory(DType::kF32, 7500 + m * n, random)},
+                                 {m, n, k, m * k}, 2e-5);
             }
         }
     }
@@ -204,14 +204,14 @@ contraction batch 1 m p0 n p1 k p2 accumulate f32
         ASSERT_TRUE(kernel) << kernel.error().to_string();
         auto handle = compiled(*kernel);
         std::mt19937 random(4);
-        for (std::int64_t m : kSizes)
+        for (std::int64_t m : kLibrarySizes)
             for (std::int64_t k : {1, 16, 33, 100}) {
                 const std::int64_t n = 21;
-                agree(*kernel, handle,
-                      {Memory(DType::kF32, 7000 + m * k, random),
-                       Memory(half ? DType::kBF16 : DType::kF32, n * k, random),
-                       Memory(DType::kF32, 2500 + m * n, random)},
-                      {m, n, k}, half ? 1e-2 : 2e-5);
+                expect_agreement(*kernel, handle,
+                                 {Memory(DType::kF32, 7000 + m * k, random),
+                                  Memory(half ? DType::kBF16 : DType::kF32, n * k, random),
+                                  Memory(DType::kF32, 2500 + m * n, random)},
+                                 {m, n, k}, half ? 1e-2 : 2e-5);
             }
     }
 }
@@ -236,7 +236,7 @@ attention f32 batch p0 heads p1 kv_heads p2 q_len p3 kv_len p4 head_dim p5 value
                                   Memory(DType::kF32, 130, random), Memory(DType::kI64, 2, random)};
     std::int64_t lengths[] = {13, 6};
     std::memcpy(memory[5].bytes.data(), lengths, sizeof lengths);
-    agree(kernel, handle, memory, params, 1e-5);
+    expect_agreement(kernel, handle, memory, params, 1e-5);
     Kernel unscaled = kernel;
     unscaled.attention->scale = loopir::kNoNode;
     auto unscaled_handle = compiled(unscaled);

@@ -137,7 +137,7 @@ std::vector<Buffer> random_buffers(const Kernel& kernel, std::vector<std::int64_
     return all;
 }
 
-constexpr std::int64_t kSizes[] = {0, 1, 2, 15, 16, 17, 33, 70, 300};
+constexpr std::int64_t kRowSizes[] = {0, 1, 2, 15, 16, 17, 33, 70, 300};
 
 constexpr const char* kAddReluSum = R"(
 kernel add_relu_sum(%0: in f32, %1: in f32, %2: out f32) params 2
@@ -203,7 +203,7 @@ TEST(RowKernel, AddReluSumAtEverySize) {
     Kernel kernel = verified(kAddReluSum);
     auto handle = compiled(kernel);
     for (std::int64_t rows : {0, 1, 3, 40})
-        for (std::int64_t n : kSizes)
+        for (std::int64_t n : kRowSizes)
             agree(handle, kernel, random_buffers(kernel, {rows * n, rows * n, rows}), {rows, n}, 4);
     agree(handle, kernel, random_buffers(kernel, {3 * 70001, 3 * 70001, 3}), {3, 70001}, 100);
 }
@@ -212,7 +212,7 @@ TEST(RowKernel, ChainOfNormalisationGeluAndSoftmax) {
     Kernel kernel = verified(kChain), fixed = verified(replaced(kChain, "row [p1]", "row [768]"));
     auto handle = compiled(kernel), fixed_handle = compiled(fixed);
     for (std::int64_t rows : {1, 5, 37}) {
-        for (std::int64_t n : kSizes) {
+        for (std::int64_t n : kRowSizes) {
             const double count = static_cast<double>(n);
             agree(handle, kernel, random_buffers(kernel, {rows * n, n, n, rows * n}),
                   {rows, n, std::bit_cast<std::int64_t>(count)});
@@ -241,7 +241,7 @@ row parallel [p0] row [p1]
 )",
                                           "HALF", d));
         auto handle = compiled(kernel);
-        for (std::int64_t n : kSizes) agree(handle, kernel, random_buffers(kernel, {4 * n + 5, 4 * n}), {4, n, 5});
+        for (std::int64_t n : kRowSizes) agree(handle, kernel, random_buffers(kernel, {4 * n + 5, 4 * n}), {4, n, 5});
     }
 }
 
@@ -306,7 +306,7 @@ row parallel [p0, p1] row [p2]
     auto handle = compiled(kernel);
     for (std::int64_t a : {0, 1, 3}) {
         for (std::int64_t b : {1, 4, 17}) {
-            for (std::int64_t c : kSizes) {
+            for (std::int64_t c : kRowSizes) {
                 const std::int64_t n = a * b * c;
                 auto buffers = random_buffers(kernel, {n + 3, n + 3, n});
                 // contiguous, transposed, reversed, broadcast
@@ -333,7 +333,7 @@ row parallel [p0, p1] row []
   s0 = store %0 [1, p0] v2
 )");
     auto handle = compiled(kernel);
-    for (std::int64_t a : kSizes)
+    for (std::int64_t a : kRowSizes)
         for (std::int64_t b : {1, 5, 40}) agree(handle, kernel, random_buffers(kernel, {a * b}), {a, b});
     Kernel softmax = verified(R"(
 kernel in_place(%0: inout f32) params 2
@@ -346,7 +346,7 @@ row parallel [p0] row [p1]
   s1 = store %0 [p1, 1] v3
 )");
     auto softmax_handle = compiled(softmax);
-    for (std::int64_t n : kSizes) agree(softmax_handle, softmax, random_buffers(softmax, {6 * n}), {6, n});
+    for (std::int64_t n : kRowSizes) agree(softmax_handle, softmax, random_buffers(softmax, {6 * n}), {6, n});
 }
 
 TEST(RowKernel, ColumnReductions) {
@@ -370,7 +370,7 @@ row parallel [p1] row [p0]
 )");
     auto handle = compiled(kernel);
     for (std::int64_t rows : {1, 2, 50})
-        for (std::int64_t columns : kSizes)
+        for (std::int64_t columns : kRowSizes)
             agree(handle, kernel, random_buffers(kernel, {rows * columns, columns, columns, columns}), {rows, columns},
                   4);
     Kernel softmax = verified(R"(
@@ -388,7 +388,7 @@ row parallel [p1] row [p0]
 )");
     auto softmax_handle = compiled(softmax);
     for (std::int64_t rows : {0, 1, 7, 200})
-        for (std::int64_t columns : kSizes)
+        for (std::int64_t columns : kRowSizes)
             agree(softmax_handle, softmax, random_buffers(softmax, {rows * columns, rows * columns}), {rows, columns});
 }
 
@@ -426,7 +426,7 @@ row parallel [p0] row [p1]
 )",
                                           "TT", d));
         auto handle = compiled(kernel);
-        for (std::int64_t n : kSizes) {
+        for (std::int64_t n : kRowSizes) {
             if (n > 100) continue;
             const std::int64_t r = 9;
             auto buffers = random_buffers(kernel, {r * n, r, r, r, r, r, r, r, r});
@@ -462,7 +462,7 @@ row parallel [] row [p0, p1, p2]
     auto handle = compiled(kernel);
     for (std::int64_t a : {0, 1, 3})
         for (std::int64_t b : {1, 40})
-            for (std::int64_t c : kSizes) {
+            for (std::int64_t c : kRowSizes) {
                 auto buffers = random_buffers(kernel, {a * (b * c + 2), 1, 1, 1});
                 agree(handle, kernel, buffers, {a, b, c, b * c}, 1000);
                 agree(handle, kernel, buffers, {a, b, c, b * c + 2}, 1000);
@@ -588,7 +588,7 @@ row parallel [p0] row [p1, p2]
 )");
     auto handle = compiled(kernel);
     for (std::int64_t b : {0, 1, 3, 20})
-        for (std::int64_t c : kSizes)
+        for (std::int64_t c : kRowSizes)
             agree(handle, kernel, random_buffers(kernel, {4 * b * c, b, 4 * b * c}), {4, b, c, b * c, 0}, 4);
 }
 
@@ -603,7 +603,7 @@ row parallel [p0] row [p1]
 )");
     auto handle = compiled(kernel);
     std::mt19937 random(5);
-    for (std::int64_t n : kSizes) {
+    for (std::int64_t n : kRowSizes) {
         auto buffers = random_buffers(kernel, {11 * n, 20, 20, 20 * n});
         for (std::int64_t i = 0; i < 20; ++i)
             buffers[1].set(i, static_cast<double>(static_cast<int>(random() % 22) - 11));
@@ -625,7 +625,7 @@ row parallel [p0] row [p1]
 )",
                                          "TT", d));
         auto lanes_handle = compiled(lanes);
-        for (std::int64_t n : kSizes) {
+        for (std::int64_t n : kRowSizes) {
             auto buffers = random_buffers(lanes, {3 * 13, 3 * n, n, 3 * n});
             for (std::int64_t i = 0; i < 3 * n; ++i) buffers[1].set(i, random() % 13);
             EXPECT_FALSE(agree(lanes_handle, lanes, buffers, {3, n, 13}));
@@ -651,7 +651,7 @@ row parallel [] row [p0]
 )",
                                           "TT", d));
         auto handle = compiled(kernel);
-        for (std::int64_t n : kSizes) {
+        for (std::int64_t n : kRowSizes) {
             auto buffers = random_buffers(kernel, {n, n, n, 3 * n});
             for (std::int64_t i = 0; i < n; ++i) buffers[1].set(i, static_cast<double>((i * 7 + 3) % n));
             if (n % 7 == 0) continue;
@@ -675,7 +675,7 @@ row parallel [] row [p0]
   s1 = store %3 [1] v3
 )");
     auto handle = compiled(kernel);
-    for (std::int64_t n : kSizes) {
+    for (std::int64_t n : kRowSizes) {
         auto buffers = random_buffers(kernel, {n, n, n, n});
         for (std::int64_t i = 0; i < n; ++i) buffers[1].set(i, static_cast<double>(i % 2 ? i % 7 + 1 : -(i % 5) - 1));
         EXPECT_FALSE(agree(handle, kernel, buffers, {n}));
@@ -702,7 +702,7 @@ row parallel [] row [p0]
   s2 = store %2 [1] v7
 )");
     auto handle = compiled(kernel);
-    for (std::int64_t n : kSizes)
+    for (std::int64_t n : kRowSizes)
         agree(handle, kernel, random_buffers(kernel, {n, n, n}), {n, std::bit_cast<std::int64_t>(2.5), -3, 1000});
     Kernel scalar = verified(R"(
 kernel scalar(%0: in f64, %1: out f32) params 0

@@ -15,7 +15,7 @@
 namespace flexor::codegen::cpu_llvm {
 namespace {
 
-using Compiled = void(const void*, void*, std::int64_t);
+using CompiledCast = void(const void*, void*, std::int64_t);
 
 LoadedObject compile_cast(DType from, DType to, int lanes) {
     ModuleBuilder owner("cast");
@@ -51,7 +51,7 @@ template <typename To, typename From>
 std::vector<To> run_cast(DType from, DType to, const std::vector<From>& in, int lanes) {
     std::vector<To> out(in.size());
     LoadedObject object = compile_cast(from, to, lanes);
-    if (auto* f = object.function<Compiled>("f")) f(in.data(), out.data(), static_cast<std::int64_t>(in.size()));
+    if (auto* f = object.function<CompiledCast>("f")) f(in.data(), out.data(), static_cast<std::int64_t>(in.size()));
     return out;
 }
 

@@ -20,7 +20,7 @@ namespace flexor::codegen::cpu_llvm {
 namespace {
 
 using Emit = std::function<Value(VectorMath&, Ir&, Value, Value)>;
-using Compiled = void(const void*, const void*, void*, std::int64_t);
+using CompiledMap = void(const void*, const void*, void*, std::int64_t);
 
 // out[i] = emit(a[i], b[i]) for i in [0, n), n a multiple of `lanes`.
 LoadedObject compile_map(Type (Ir::*element)() const, int lanes, const Emit& emit) {
@@ -95,7 +95,7 @@ template <typename T, typename Wide>
 Worst worst_of(const LoadedObject& object, const std::vector<T>& a, const std::vector<T>& b,
                const std::function<Wide(Wide, Wide)>& reference) {
     std::vector<T> out(a.size());
-    auto* f = object.function<Compiled>("f");
+    auto* f = object.function<CompiledMap>("f");
     if (!f) return {INFINITY, 0, 0, 0, 0};
     f(a.data(), b.data(), out.data(), static_cast<std::int64_t>(a.size()));
     Worst worst;
@@ -376,7 +376,7 @@ void check_remainders() {
     std::vector<T> out(a.size());
     auto run = [&](const Emit& emit, T (*reference)(T, T), const char* name) {
         LoadedObject object = compile_map(type, native_lanes(sizeof(T)), emit);
-        auto* f = object.function<Compiled>("f");
+        auto* f = object.function<CompiledMap>("f");
         ASSERT_NE(f, nullptr);
         f(a.data(), b.data(), out.data(), static_cast<std::int64_t>(a.size()));
         int wrong = 0;
@@ -468,7 +468,7 @@ void check_integers(Type (Ir::*type)() const) {
     auto run = [&](const Emit& emit, const std::function<I(I, I)>& reference, const char* name) {
         for (int lanes : {1, 16}) {
             LoadedObject object = compile_map(type, lanes, emit);
-            auto* f = object.function<Compiled>("f");
+            auto* f = object.function<CompiledMap>("f");
             ASSERT_NE(f, nullptr);
             f(a.data(), b.data(), out.data(), static_cast<std::int64_t>(a.size()));
             int wrong = 0;
@@ -525,7 +525,7 @@ TEST(VectorMath, PrintsSpeed) {
     for (const UnaryCase& c : kUnary) {
         LoadedObject object =
             compile_map(&Ir::f32, native_lanes(4), [&](VectorMath& m, Ir&, Value v, Value) { return (m.*c.emit)(v); });
-        auto* f = object.function<Compiled>("f");
+        auto* f = object.function<CompiledMap>("f");
         double best = 1e9;
         for (int repeat = 0; repeat < 200; ++repeat) {
             auto start = std::chrono::steady_clock::now();

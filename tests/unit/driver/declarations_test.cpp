@@ -4,15 +4,10 @@
 
 #include "flexor/session.h"
 #include "flexor/stress.h"
+#include "programs.h"
 
 namespace flexor {
 namespace {
-
-Module module_from(std::string_view text) {
-    auto module = Module::from_text(text, "test.fasm");
-    if (!module) ADD_FAILURE() << module.error().to_string();
-    return std::move(*module);
-}
 
 Tensor ones(std::initializer_list<std::int64_t> sizes) {
     Tensor tensor = Tensor::empty(DType::kF32, sizes);

@@ -6,30 +6,13 @@
 #include "fake/device_values.h"
 #include "flexor/session.h"
 #include "flexor/stress.h"
+#include "programs.h"
 
 namespace flexor {
 namespace {
 
 using tests::DeviceValues;
 using tests::kFakeDevice;
-
-Module module_from(std::string_view text) {
-    auto module = Module::from_text(text, "test.fasm");
-    if (!module) ADD_FAILURE() << module.error().to_string();
-    return std::move(*module);
-}
-
-Tensor floats(std::vector<std::int64_t> sizes, float first = 1) {
-    Tensor tensor = Tensor::empty(DType::kF32, sizes);
-    for (std::int64_t i = 0; i < tensor.numel(); ++i) tensor.data_as<float>()[i] = first + static_cast<float>(i);
-    return tensor;
-}
-
-Tensor integers(const std::vector<std::int64_t>& values) {
-    Tensor tensor = Tensor::empty(DType::kI64, {static_cast<std::int64_t>(values.size())});
-    std::copy(values.begin(), values.end(), tensor.data_as<std::int64_t>());
-    return tensor;
-}
 
 const char* const kAddWeight = R"(.weight w f32[3] = [10.0, 20.0, 30.0]
 .func main(x: f32[N, 3]) -> 1
@@ -71,10 +54,10 @@ TEST_F(DeviceRuns, OneModuleServesHostAndDeviceByEntriesOfTheirOwn) {
     Session session({}, stress());
     const std::vector<float> wanted{11, 22, 33, 14, 25, 36};
     for (int round = 0; round < 2; ++round) {
-        const auto here = session.run(module, {Value(floats({2, 3}))});
+        const auto here = session.run(module, {Value(counting({2, 3}))});
         ASSERT_TRUE(here.has_value()) << here.error().to_string();
         EXPECT_EQ((*here)[0].tensor().device(), Device{});
-        const auto away = session.run(module, {on(Value(floats({2, 3})))}, there());
+        const auto away = session.run(module, {on(Value(counting({2, 3})))}, there());
         ASSERT_TRUE(away.has_value()) << away.error().to_string();
         EXPECT_EQ(floats_of((*away)[0]), wanted);
     }
@@ -132,7 +115,7 @@ TEST_F(DeviceRuns, UploadsAWeightOnceForAllSessions) {
         static Session first({}, stress());
         Session second({}, stress());
         for (Session* session : {&first, &second}) {
-            const auto ran = session->run(module, {on(Value(floats({1, 3})))}, there());
+            const auto ran = session->run(module, {on(Value(counting({1, 3})))}, there());
             ASSERT_TRUE(ran.has_value()) << ran.error().to_string();
         }
         if (i == 0) after_first = fake->blocks;
@@ -146,7 +129,7 @@ TEST_F(DeviceRuns, GivesMemoryBack) {
     {
         Session session({}, stress());
         for (const std::int64_t rows : {0, 1, 2, 15, 16, 17, 33}) {
-            const auto ran = session.run(module, {on(Value(floats({rows, 3})))}, there());
+            const auto ran = session.run(module, {on(Value(counting({rows, 3})))}, there());
             ASSERT_TRUE(ran.has_value()) << ran.error().to_string();
             EXPECT_EQ(floats_of((*ran)[0]).size(), static_cast<std::size_t>(3 * rows));
         }
@@ -163,9 +146,9 @@ TEST_F(DeviceRuns, FindsAStumbleWhenTheHostWaitsOrCallsAgain) {
         ".func main(t: f32[N, 2], at: i64[M]) -> 1\n  LOAD_LOCAL at\n  LOAD_LOCAL t\n  CALL_OP embedding 2\n  RETURN "
         "1\n");
     Session session({}, stress());
-    const Value table = on(Value(floats({4, 2})));
+    const Value table = on(Value(counting({4, 2})));
     const auto run = [&](const std::vector<std::int64_t>& at) {
-        return session.run(module, {table, on(Value(integers(at)))}, there());
+        return session.run(module, {table, on(Value(integers({static_cast<std::int64_t>(at.size())}, at)))}, there());
     };
     ASSERT_TRUE(run({0, 3}).has_value());
     ASSERT_TRUE(session.synchronize(kFakeDevice).has_value());
@@ -188,7 +171,7 @@ TEST_F(DeviceRuns, RefusesTensorsOfTwoDevicesByNameAndGoesOn) {
     const Module module = module_from(
         ".func main(x: f32[N], y: f32[N]) -> 1\n  LOAD_LOCAL x\n  LOAD_LOCAL y\n  CALL_OP add 2\n  RETURN 1\n");
     Session session({}, stress());
-    const Value far = on(Value(floats({3}))), near = Value(floats({3}));
+    const Value far = on(Value(counting({3}))), near = Value(counting({3}));
     for (const auto& [x, y] : {std::pair{far, near}, std::pair{near, far}}) {
         const auto mixed = session.run(module, {x, y}, there());
         ASSERT_FALSE(mixed.has_value());
@@ -203,7 +186,7 @@ TEST_F(DeviceRuns, RefusesTensorsOfTwoDevicesByNameAndGoesOn) {
     // A tensor without axes may lie on the host.
     const Module scale = module_from(
         ".func main(x: f32[N], y: f32[]) -> 1\n  LOAD_LOCAL x\n  LOAD_LOCAL y\n  CALL_OP mul 2\n  RETURN 1\n");
-    const auto scaled = session.run(scale, {far, Value(floats({}, 2))}, there());
+    const auto scaled = session.run(scale, {far, Value(counting({}, 2))}, there());
     ASSERT_TRUE(scaled.has_value()) << scaled.error().to_string();
     EXPECT_EQ(floats_of((*scaled)[0]), (std::vector<float>{2, 4, 6}));
 }
@@ -212,7 +195,7 @@ TEST_F(DeviceRuns, RunsOnTheHostWhatTheDeviceCannotAndCountsIt) {
     const Module nonzero = module_from(".func main(x: f32[N]) -> 1\n  LOAD_LOCAL x\n  CALL_OP nonzero 1\n  RETURN 1\n");
     Session session({}, stress());
     for (const std::int64_t n : {0, 1, 5}) {
-        Tensor x = floats({n}, 0);
+        Tensor x = counting({n}, 0);
         const auto ran = session.run(nonzero, {on(Value(x))}, there());
         ASSERT_TRUE(ran.has_value()) << ran.error().to_string();
         EXPECT_EQ((*ran)[0].tensor().size(0), std::max<std::int64_t>(n - 1, 0));
@@ -229,7 +212,7 @@ TEST_F(DeviceRuns, MemoryThatIsNotThereIsAnErrorAndTheNextCallWorks) {
     const Module module =
         module_from(".func main(x: f32[N]) -> 1\n  LOAD_LOCAL x\n  LOAD_LOCAL x\n  CALL_OP add 2\n  RETURN 1\n");
     Session session({}, stress());
-    const Value small = on(Value(floats({3}))), large = on(Value(floats({100'000})));
+    const Value small = on(Value(counting({3}))), large = on(Value(counting({100'000})));
     ASSERT_TRUE(session.run(module, {small}, there()).has_value());
     fake->largest_sum = 500'000 + 100'000;  // the arguments fit, the result does not
     const auto refused = session.run(module, {large}, there());
@@ -251,7 +234,7 @@ TEST_F(DeviceRuns, MemoryThatIsNotThereIsAnErrorAndTheNextCallWorks) {
 TEST_F(DeviceRuns, FailedCallsOfTheDriverNameKernelAndCall) {
     const Module module = module_from(kAddWeight);
     Session session({}, stress());
-    const Value x = on(Value(floats({2, 3})));
+    const Value x = on(Value(counting({2, 3})));
     ASSERT_TRUE(session.run(module, {x}, there()).has_value());
     fake->failing = "cuLaunchKernel";
     fake->code = 700;
@@ -268,17 +251,17 @@ TEST_F(DeviceRuns, WithoutADriverTheHostStillWorks) {
     StressOptions none = stress();
     none.device_driver = "libno-such-driver.so";
     Session session({}, none);
-    const auto away = session.run(module, {on(Value(floats({2, 3})))}, there());
+    const auto away = session.run(module, {on(Value(counting({2, 3})))}, there());
     ASSERT_FALSE(away.has_value());
     EXPECT_EQ(away.error().code(), "E0709");
-    EXPECT_TRUE(session.run(module, {Value(floats({2, 3}))}).has_value());
+    EXPECT_TRUE(session.run(module, {Value(counting({2, 3}))}).has_value());
     EXPECT_NE(Session::doctor().find("driver"), std::string::npos);
 }
 
 TEST_F(DeviceRuns, IsNoPartOfACapturedGraph) {
     const Module module = module_from(kAddWeight);
     Session session({}, stress());
-    const Value x = on(Value(floats({2, 3})));
+    const Value x = on(Value(counting({2, 3})));
     fake->capturing = true;
     const auto captured = session.run(module, {x}, there());
     fake->capturing = false;
@@ -290,8 +273,8 @@ TEST_F(DeviceRuns, IsNoPartOfACapturedGraph) {
 TEST_F(DeviceRuns, BuffersOfTheHostTakeNoResultsOfADevice) {
     const Module module = module_from(kAddWeight);
     Session session({}, stress());
-    const Tensor buffer = floats({2, 3});
-    const auto ran = session.run_into(module, 0, std::vector<Value>{on(Value(floats({2, 3})))},
+    const Tensor buffer = counting({2, 3});
+    const auto ran = session.run_into(module, 0, std::vector<Value>{on(Value(counting({2, 3})))},
                                       std::span<const Tensor>(&buffer, 1), there());
     ASSERT_FALSE(ran.has_value());
     EXPECT_EQ(ran.error().code(), "E0514") << ran.error().to_string();
@@ -306,7 +289,7 @@ TEST_F(DeviceRuns, AReadWaitsOnce) {
 )");
     Session session({}, stress());
     for (std::uint64_t call = 1; call < 3; ++call) {
-        const auto ran = session.run(module, {on(Value(floats({3})))}, there());
+        const auto ran = session.run(module, {on(Value(counting({3})))}, there());
         ASSERT_TRUE(ran.has_value()) << ran.error().to_string();
         EXPECT_EQ((*ran)[0].real(), 6.0);
         EXPECT_EQ(session.stats().device_syncs, call);

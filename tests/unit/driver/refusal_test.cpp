@@ -4,30 +4,14 @@
 
 #include "flexor/session.h"
 #include "flexor/stress.h"
+#include "programs.h"
 
 namespace flexor {
 namespace {
 
-Tensor floats(std::initializer_list<std::int64_t> sizes, float first = 1) {
-    Tensor tensor = Tensor::empty(DType::kF32, sizes);
-    for (std::int64_t i = 0; i < tensor.numel(); ++i) tensor.data_as<float>()[i] = first + static_cast<float>(i);
-    return tensor;
-}
-
-Tensor integers(std::initializer_list<std::int64_t> sizes, std::vector<std::int64_t> values) {
-    Tensor tensor = Tensor::empty(DType::kI64, sizes);
-    std::copy(values.begin(), values.end(), tensor.data_as<std::int64_t>());
-    return tensor;
-}
-
 Tensor seen_as(const Tensor& tensor, std::int64_t offset, std::vector<std::int64_t> sizes,
                std::vector<std::int64_t> strides) {
     return tensor.view(tensor.data_as<float>() + offset, tensor.dtype(), sizes, strides);
-}
-
-std::vector<float> values_of(const Value& value) {
-    const Tensor tensor = value.tensor().contiguous();
-    return {tensor.data_as<float>(), tensor.data_as<float>() + tensor.numel()};
 }
 
 // Programs are written from pieces: values on the stack, ops on them, and main around it all.
@@ -63,11 +47,6 @@ const std::string kOnes = ".weight w f32[3] = ones\n";
 class RefusalTest : public testing::TestWithParam<int> {
 protected:
     RefusalTest() : session_({.compile = GetParam() != 0}, {.evaluate_kernels = GetParam() == 2}) {}
-    static Module module_from(std::string_view text) {
-        auto module = Module::from_text(text, "test.fasm");
-        if (!module) ADD_FAILURE() << module.error().to_string();
-        return std::move(*module);
-    }
     // The number of the refusal, or "" and the results.
     std::string run(const Module& module, std::vector<Value> arguments, std::vector<Value>* out = nullptr) {
         auto results = session_.run(module, arguments);
@@ -91,9 +70,9 @@ TEST_P(RefusalTest, WeightBehindABranch) {
         kOnes + main_of("x: f32[3], own: bool", load("own") + own + lent + op("add_", {load("y"), load("x")})));
     for (int round = 0; round < 2; ++round) {
         std::vector<Value> out;
-        ASSERT_EQ(run(module, {floats({3}), true}, &out), "");
+        ASSERT_EQ(run(module, {counting({3}), true}, &out), "");
         EXPECT_EQ(values_of(out[0]), (std::vector<float>{2, 4, 6}));
-        EXPECT_EQ(run(module, {floats({3}), false}), "E0117");
+        EXPECT_EQ(run(module, {counting({3}), false}), "E0117");
     }
 }
 
@@ -103,10 +82,10 @@ TEST_P(RefusalTest, WeightCarriedByALoop) {
     const Module module =
         module_from(kOnes + main_of("x: f32[3], n: int", clone + repeated(body) + op("clone", {load("y")})));
     std::vector<Value> out;
-    ASSERT_EQ(run(module, {floats({3}), std::int64_t{1}}, &out), "");
+    ASSERT_EQ(run(module, {counting({3}), std::int64_t{1}}, &out), "");
     EXPECT_EQ(values_of(out[0]), (std::vector<float>{1, 1, 1}));
-    EXPECT_EQ(run(module, {floats({3}), std::int64_t{2}}), "E0117");
-    ASSERT_EQ(run(module, {floats({3}), std::int64_t{1}}, &out), "");
+    EXPECT_EQ(run(module, {counting({3}), std::int64_t{2}}), "E0117");
+    ASSERT_EQ(run(module, {counting({3}), std::int64_t{1}}, &out), "");
     EXPECT_EQ(values_of(out[0]), (std::vector<float>{1, 1, 1}));  // nothing was written
 }
 
@@ -115,11 +94,11 @@ TEST_P(RefusalTest, WeightThatComesBackAsAnArgument) {
     const Module module = module_from(
         kOnes + main_of("x: f32[3]?", load("x") + "  BRANCH_IF_NULL lend\n" + given + "lend:\n" + weight("w")));
     std::vector<Value> lent;
-    EXPECT_EQ(run(module, {floats({3})}), "");
+    EXPECT_EQ(run(module, {counting({3})}), "");
     ASSERT_EQ(run(module, {Value()}, &lent), "");
     EXPECT_EQ(run(module, {lent[0]}), "E0117");
     EXPECT_EQ(values_of(lent[0]), (std::vector<float>{1, 1, 1}));
-    EXPECT_EQ(run(module, {floats({3})}), "");
+    EXPECT_EQ(run(module, {counting({3})}), "");
 }
 
 TEST_P(RefusalTest, WeightOfAnotherModule) {
@@ -142,12 +121,12 @@ TEST_P(RefusalTest, WeightOfAnotherModule) {
   CALL_OP add_ 2
   RETURN 1
 )");
-    EXPECT_EQ(run(writer, {lent[1], floats({2})}), "E0511");
+    EXPECT_EQ(run(writer, {lent[1], counting({2})}), "E0511");
     EXPECT_EQ(run(writer, {lent[0], lent[0]}), "E0511");
     EXPECT_EQ(values_of(lent[0]), (std::vector<float>{1, 1, 1}));
     // Reading it is no write.
     std::vector<Value> out;
-    ASSERT_EQ(run(writer, {floats({3}), lent[0]}, &out), "");
+    ASSERT_EQ(run(writer, {counting({3}), lent[0]}, &out), "");
     EXPECT_EQ(values_of(out[0]), (std::vector<float>{2, 3, 4}));
     EXPECT_FALSE(out[0].tensor().is_read_only());
 }
@@ -177,10 +156,10 @@ done:
   LOAD_LOCAL y
   RETURN 1
 )");
-    Tensor fixed = floats({3});
+    Tensor fixed = counting({3});
     fixed.refuse_writes();
     std::vector<Value> out;
-    ASSERT_EQ(run(module, {floats({3}), std::int64_t{2}}, &out), "");
+    ASSERT_EQ(run(module, {counting({3}), std::int64_t{2}}, &out), "");
     EXPECT_EQ(values_of(out[0]), (std::vector<float>{1, 4, 5}));
     ASSERT_EQ(run(module, {fixed, std::int64_t{0}}, &out), "");
     EXPECT_EQ(run(module, {fixed, std::int64_t{2}}), "E0511");
@@ -211,7 +190,7 @@ done:
   RETURN 1
 )");
     for (int round = 0; round < 2; ++round) {
-        const Tensor x = floats({3}), y = floats({3}), z = floats({3});
+        const Tensor x = counting({3}), y = counting({3}), z = counting({3});
         ASSERT_EQ(run(module, {x, y, z, false}), "");
         EXPECT_EQ(x.version(), 1U);
         EXPECT_EQ(y.version(), 0U);
@@ -257,26 +236,26 @@ TEST_P(RefusalTest, WriteThatReadsPartOfItsTarget) {
     const auto slice = [](const char* local, const char* attributes) { return op("slice", {load(local)}, attributes); };
     const Module shifted = module_from(
         main_of("x: f32[N]", pop(op("assign", {slice("x", "axis=0, start=1"), slice("x", "axis=0, stop=-1")})), 0));
-    const Tensor x = floats({4});
+    const Tensor x = counting({4});
     EXPECT_EQ(run(shifted, {x}), "E0313");
     EXPECT_EQ(values_of(Value(x)), (std::vector<float>{1, 2, 3, 4}));
-    EXPECT_EQ(run(shifted, {floats({1})}), "");  // both sides are empty
+    EXPECT_EQ(run(shifted, {counting({1})}), "");  // both sides are empty
     const Module transposed =
         module_from(main_of("x: f32[N, N]", op("add_", {load("x"), op("transpose", {load("x")}, "a=0, b=1")})));
-    EXPECT_EQ(run(transposed, {floats({3, 3})}), "E0313");
-    EXPECT_EQ(run(transposed, {floats({1, 1})}), "");
+    EXPECT_EQ(run(transposed, {counting({3, 3})}), "E0313");
+    EXPECT_EQ(run(transposed, {counting({1, 1})}), "");
     const Module columns = module_from(main_of(
         "x: f32[N, M]", pop(op("add_", {slice("x", "axis=1, start=1"), slice("x", "axis=1, stop=-1")})) + load("x")));
     std::vector<Value> out;
-    ASSERT_EQ(run(columns, {floats({2, 3})}, &out), "");  // neither side is dense: everything is read first
+    ASSERT_EQ(run(columns, {counting({2, 3})}, &out), "");  // neither side is dense: everything is read first
     EXPECT_EQ(values_of(out[0]), (std::vector<float>{1, 3, 5, 4, 9, 11}));
-    EXPECT_EQ(run(columns, {floats({1, 3})}), "E0313");
+    EXPECT_EQ(run(columns, {counting({1, 3})}), "E0313");
 }
 
 TEST_P(RefusalTest, WriteBetweenArgumentsThatOverlap) {
     const Module module = module_from(main_of("x: f32[N], y: f32[N]", op("add_", {load("x"), load("y")})));
     for (int round = 0; round < 2; ++round) {
-        const Tensor base = floats({6});
+        const Tensor base = counting({6});
         EXPECT_EQ(run(module, {seen_as(base, 0, {4}, {1}), seen_as(base, 2, {4}, {1})}), "E0313");
         EXPECT_EQ(values_of(Value(base)), (std::vector<float>{1, 2, 3, 4, 5, 6}));
         EXPECT_EQ(run(module, {seen_as(base, 0, {3}, {1}), seen_as(base, 3, {3}, {1})}), "");
@@ -299,9 +278,9 @@ TEST_P(RefusalTest, WriteToElementsThatShareMemory) {
   RETURN 1
 )");
     for (int round = 0; round < 2; ++round) {
-        const Tensor base = floats({8}, 0);
+        const Tensor base = counting({8}, 0);
         EXPECT_EQ(run(module, {seen_as(base, 0, {4, 3}, {1, 1})}), "E0312");
-        EXPECT_EQ(run(module, {seen_as(floats({13}), 0, {3, 4}, {3, 2})}), "E0312");
+        EXPECT_EQ(run(module, {seen_as(counting({13}), 0, {3, 4}, {3, 2})}), "E0312");
         EXPECT_EQ(run(module, {seen_as(base, 0, {2, 3}, {0, 1})}), "E0312");
         EXPECT_EQ(run(module, {seen_as(base, 0, {0, 3}, {0, 1})}), "");
         EXPECT_EQ(values_of(Value(base)), (std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7}));
@@ -322,11 +301,11 @@ TEST_P(RefusalTest, WriteToAViewOfElementsThatShareMemory) {
   CALL_OP assign 2
   RETURN 1
 )");
-    const Tensor base = floats({8}, 0);
-    EXPECT_EQ(run(module, {seen_as(base, 0, {4, 3}, {1, 1}), floats({3})}), "E0312");
-    EXPECT_EQ(run(module, {seen_as(base, 0, {2, 3}, {1, 1}), floats({3})}), "");  // one row has places of its own
+    const Tensor base = counting({8}, 0);
+    EXPECT_EQ(run(module, {seen_as(base, 0, {4, 3}, {1, 1}), counting({3})}), "E0312");
+    EXPECT_EQ(run(module, {seen_as(base, 0, {2, 3}, {1, 1}), counting({3})}), "");  // one row has places of its own
     EXPECT_EQ(values_of(Value(base)), (std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7}));
-    EXPECT_EQ(run(module, {seen_as(base, 0, {2, 4}, {4, 1}), floats({4}, 9)}), "");
+    EXPECT_EQ(run(module, {seen_as(base, 0, {2, 4}, {4, 1}), counting({4}, 9)}), "");
     EXPECT_EQ(values_of(Value(base)), (std::vector<float>{0, 1, 2, 3, 9, 10, 11, 12}));
 }
 
@@ -344,7 +323,7 @@ TEST_P(RefusalTest, SelectingWritesReachElementsThatAnAxisRepeats) {
     std::copy_n(std::initializer_list<std::uint8_t>{1, 0, 0, 0, 0, 1}.begin(), 6, mask.data_as<std::uint8_t>());
     const auto after = [&](const Module& module, std::vector<std::int64_t> sizes, std::vector<std::int64_t> strides,
                            std::vector<Value> more = {}) {
-        const Tensor base = floats({6});
+        const Tensor base = counting({6});
         more.insert(more.begin(), Value(seen_as(base, 0, sizes, strides)));
         EXPECT_EQ(run(module, more), "");
         return values_of(Value(base));
@@ -354,7 +333,7 @@ TEST_P(RefusalTest, SelectingWritesReachElementsThatAnAxisRepeats) {
         EXPECT_EQ(after(masked, {2, 3}, {0, 1}, {mask}), (std::vector<float>{7, 2, 7, 4, 5, 6}));
         EXPECT_EQ(after(masked, {2, 3}, {1, 0}, {mask}), (std::vector<float>{7, 7, 3, 4, 5, 6}));
         EXPECT_EQ(after(masked, {2, 3}, {0, 0}, {mask}), (std::vector<float>{7, 2, 3, 4, 5, 6}));
-        EXPECT_EQ(run(masked, {seen_as(floats({6}), 0, {2, 3}, {1, 1}), mask}), "E0312");
+        EXPECT_EQ(run(masked, {seen_as(counting({6}), 0, {2, 3}, {1, 1}), mask}), "E0312");
     }
     const std::string triangle = R"(
 .func main(x: f32[N, M]) -> 1
@@ -388,11 +367,11 @@ TEST_P(RefusalTest, WriteToReadOnlyMemory) {
 )");
     const Module single = module_from(".func main(x: f32[N]) -> 1\n  LOAD_LOCAL x\n  CALL_OP exp_ 1\n  RETURN 1\n");
     for (int round = 0; round < 2; ++round) {
-        const Tensor fixed = floats({3}), inference = floats({3}), free = floats({3});
+        const Tensor fixed = counting({3}), inference = counting({3}), free = counting({3});
         fixed.refuse_writes();
         inference.refuse_writes(DiagnosticId{512});
         EXPECT_EQ(run(module, {fixed, free}), "E0511");
-        EXPECT_EQ(run(module, {seen_as(inference, 0, {2}, {1}), floats({2})}), "E0512");
+        EXPECT_EQ(run(module, {seen_as(inference, 0, {2}, {1}), counting({2})}), "E0512");
         EXPECT_EQ(run(single, {fixed}), "E0511");
         EXPECT_EQ(values_of(Value(fixed)), (std::vector<float>{1, 2, 3}));
         EXPECT_EQ(run(module, {free, fixed}), "");
@@ -415,10 +394,10 @@ std::string gathered() {
 TEST_P(RefusalTest, WriteToWhatALoopCarries) {
     const Module module = module_from(gathered());
     std::vector<Value> out;
-    ASSERT_EQ(run(module, {floats({3}), std::int64_t{2}, true}, &out), "");
+    ASSERT_EQ(run(module, {counting({3}), std::int64_t{2}, true}, &out), "");
     EXPECT_EQ(values_of(out[0]), (std::vector<float>{3, 6, 9}));
-    EXPECT_EQ(run(module, {floats({3}), std::int64_t{2}, false}), "E0313");
-    ASSERT_EQ(run(module, {floats({3}), std::int64_t{0}, false}, &out), "");
+    EXPECT_EQ(run(module, {counting({3}), std::int64_t{2}, false}), "E0313");
+    ASSERT_EQ(run(module, {counting({3}), std::int64_t{0}, false}, &out), "");
     EXPECT_EQ(values_of(out[0]), (std::vector<float>{1, 2, 3}));
 }
 
@@ -429,8 +408,8 @@ TEST_P(RefusalTest, TwoCarriedValuesOfOneMemory) {
         pop(op("add_", {op("slice", {load("a")}, "axis=0, start=1"), op("slice", {load("b")}, "axis=0, stop=-1")}));
     const std::string join = op("mul", {load("x"), constant("2.0")}) + store("a") + load("a") + store("b");
     const Module module = module_from(main_of("x: f32[N], n: int", clones + repeated(add + join) + load("a")));
-    EXPECT_EQ(run(module, {floats({3}), std::int64_t{1}}), "");
-    EXPECT_EQ(run(module, {floats({3}), std::int64_t{2}}), "E0313");
+    EXPECT_EQ(run(module, {counting({3}), std::int64_t{1}}), "");
+    EXPECT_EQ(run(module, {counting({3}), std::int64_t{2}}), "E0313");
 }
 
 TEST_P(RefusalTest, FillOfSharedElements) {
@@ -440,17 +419,17 @@ TEST_P(RefusalTest, FillOfSharedElements) {
     const Module number = fills("fill_", constant("7.0"));
     const Module tensor = fills("fill_", load("v"));
     const Module assigned = fills("assign", constant("7.0"));
-    const Tensor base = floats({40});
+    const Tensor base = counting({40});
     for (int round = 0; round < 2; ++round) {
         const Tensor shared = seen_as(base, 0, {5, 3}, {0, 1});
-        EXPECT_EQ(run(number, {shared, floats({})}), "");
+        EXPECT_EQ(run(number, {shared, counting({})}), "");
         EXPECT_EQ(values_of(Value(seen_as(base, 0, {4}, {1}))), (std::vector<float>{7, 7, 7, 4}));
-        EXPECT_EQ(run(number, {seen_as(base, 4, {3, 33}, {1, 0}), floats({})}), "");
+        EXPECT_EQ(run(number, {seen_as(base, 4, {3, 33}, {1, 0}), counting({})}), "");
         EXPECT_EQ(values_of(Value(seen_as(base, 3, {5}, {1}))), (std::vector<float>{4, 7, 7, 7, 8}));
-        EXPECT_EQ(run(tensor, {shared, floats({})}), "E0312");
-        EXPECT_EQ(run(assigned, {shared, floats({})}), "E0312");
-        EXPECT_EQ(run(tensor, {seen_as(base, 0, {1, 3}, {0, 1}), floats({})}), "");
-        EXPECT_EQ(run(tensor, {seen_as(base, 0, {5, 0}, {0, 1}), floats({})}), "");
+        EXPECT_EQ(run(tensor, {shared, counting({})}), "E0312");
+        EXPECT_EQ(run(assigned, {shared, counting({})}), "E0312");
+        EXPECT_EQ(run(tensor, {seen_as(base, 0, {1, 3}, {0, 1}), counting({})}), "");
+        EXPECT_EQ(run(tensor, {seen_as(base, 0, {5, 0}, {0, 1}), counting({})}), "");
     }
 }
 
@@ -463,26 +442,26 @@ TEST_P(RefusalTest, GatherWithoutAxes) {
     };
     std::vector<Value> out;
     const Module one = gather("[]", "[]");
-    ASSERT_EQ(run(one, {floats({}, 5), integers({}, {0})}, &out), "");
+    ASSERT_EQ(run(one, {counting({}, 5), integers({}, {0})}, &out), "");
     EXPECT_EQ(values_of(out[0]), (std::vector<float>{5}));
-    EXPECT_EQ(run(one, {floats({}, 5), integers({}, {1})}), "E0307");
+    EXPECT_EQ(run(one, {counting({}, 5), integers({}, {1})}), "E0307");
     const Module repeated = gather("[]", "[N]");
-    ASSERT_EQ(run(repeated, {floats({}, 5), integers({2}, {0, 0})}, &out), "");
+    ASSERT_EQ(run(repeated, {counting({}, 5), integers({2}, {0, 0})}, &out), "");
     EXPECT_EQ(values_of(out[0]), (std::vector<float>{5, 5}));
-    EXPECT_EQ(run(repeated, {floats({}, 5), integers({2}, {0, -1})}), "E0307");
+    EXPECT_EQ(run(repeated, {counting({}, 5), integers({2}, {0, -1})}), "E0307");
     const Module picked = gather("[N]", "[]");
-    ASSERT_EQ(run(picked, {floats({3}, 5), integers({}, {2})}, &out), "");
+    ASSERT_EQ(run(picked, {counting({3}, 5), integers({}, {2})}, &out), "");
     EXPECT_EQ(values_of(out[0]), (std::vector<float>{7}));
     EXPECT_EQ(out[0].tensor().rank(), 0);
-    EXPECT_EQ(run(picked, {floats({3}, 5), integers({}, {3})}), "E0307");
+    EXPECT_EQ(run(picked, {counting({3}, 5), integers({}, {3})}), "E0307");
     const Module other = gather("[N, M]", "[K]");
-    ASSERT_EQ(run(other, {floats({2, 3}), integers({0}, {})}, &out), "");
+    ASSERT_EQ(run(other, {counting({2, 3}), integers({0}, {})}, &out), "");
     EXPECT_EQ(out[0].tensor().numel(), 0);
-    EXPECT_EQ(run(other, {floats({2, 3}), integers({1}, {0})}), "E0302");
+    EXPECT_EQ(run(other, {counting({2, 3}), integers({1}, {0})}), "E0302");
     const Module same = gather("[N, M]", "[K, L]");
-    ASSERT_EQ(run(same, {floats({2, 3}), integers({0, 5}, {})}, &out), "");
+    ASSERT_EQ(run(same, {counting({2, 3}), integers({0, 5}, {})}, &out), "");
     EXPECT_EQ(out[0].tensor().size(1), 5);
-    EXPECT_EQ(run(same, {floats({2, 3}), integers({1, 5}, {0, 0, 0, 0, 0})}), "E0301");
+    EXPECT_EQ(run(same, {counting({2, 3}), integers({1, 5}, {0, 0, 0, 0, 0})}), "E0301");
 }
 
 // The index and the extent are told, whoever ran the op.
@@ -497,7 +476,7 @@ TEST_P(RefusalTest, IndexThatIsOutOfRange) {
         }
         return told;
     };
-    const Tensor table = floats({4, 3});
+    const Tensor table = counting({4, 3});
     const std::string rows = op("embedding", {load("i"), load("x")});
     const std::string parameters = "x: f32[R, C], i: i64[N]";
     const std::vector<std::int64_t> good(40, 2);
@@ -524,23 +503,23 @@ TEST_P(RefusalTest, ReshapeToAnOpenSize) {
     const Module module = module_from(main_of("x: f32[N, M], a: int", reshaped(load("a"))));
     std::vector<Value> out;
     for (int round = 0; round < 2; ++round) {
-        ASSERT_EQ(run(module, {floats({2, 3}), std::int64_t{3}}, &out), "");
+        ASSERT_EQ(run(module, {counting({2, 3}), std::int64_t{3}}, &out), "");
         EXPECT_EQ(out[0].tensor().size(1), 2);
-        EXPECT_EQ(run(module, {floats({0, 3}), std::int64_t{0}}), "E0314");
-        EXPECT_EQ(run(module, {floats({2, 3}), std::int64_t{0}}), "E0305");
-        EXPECT_EQ(run(module, {floats({2, 3}), std::int64_t{4}}), "E0305");
-        EXPECT_EQ(run(module, {floats({2, 3}), std::int64_t{-2}}), "E0308");
-        ASSERT_EQ(run(module, {floats({0, 3}), std::int64_t{5}}, &out), "");
+        EXPECT_EQ(run(module, {counting({0, 3}), std::int64_t{0}}), "E0314");
+        EXPECT_EQ(run(module, {counting({2, 3}), std::int64_t{0}}), "E0305");
+        EXPECT_EQ(run(module, {counting({2, 3}), std::int64_t{4}}), "E0305");
+        EXPECT_EQ(run(module, {counting({2, 3}), std::int64_t{-2}}), "E0308");
+        ASSERT_EQ(run(module, {counting({0, 3}), std::int64_t{5}}, &out), "");
         EXPECT_EQ(out[0].tensor().size(0), 5);
         EXPECT_EQ(out[0].tensor().size(1), 0);
     }
     const std::string same = reshaped(load("x") + "  GET_DIM 0\n");
     const Module by_size = module_from(main_of("x: f32[N, M]", op("add", {same, constant("1.0")})));
     for (int round = 0; round < 2; ++round) {
-        ASSERT_EQ(run(by_size, {floats({2, 3})}, &out), "");
+        ASSERT_EQ(run(by_size, {counting({2, 3})}, &out), "");
         EXPECT_EQ(out[0].tensor().size(1), 3);
-        EXPECT_EQ(run(by_size, {floats({0, 3})}), "E0314");
-        ASSERT_EQ(run(by_size, {floats({2, 0})}, &out), "");
+        EXPECT_EQ(run(by_size, {counting({0, 3})}), "E0314");
+        ASSERT_EQ(run(by_size, {counting({2, 0})}, &out), "");
         EXPECT_EQ(out[0].tensor().size(1), 0);
     }
 }

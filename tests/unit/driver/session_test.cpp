@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "flexor/stress.h"
+#include "programs.h"
 #include "support/diagnostic.h"
 
 namespace {
@@ -27,22 +28,11 @@ __attribute__((noinline)) void operator delete(void* memory, std::size_t) noexce
 namespace flexor {
 namespace {
 
-Module module_from(std::string_view text) {
-    auto module = Module::from_text(text, "test.fasm");
-    if (!module) ADD_FAILURE() << module.error().to_string();
-    return std::move(*module);
-}
-
 Tensor floats(std::initializer_list<std::int64_t> sizes, std::vector<float> values) {
     Tensor tensor = Tensor::empty(DType::kF32, sizes);
     EXPECT_EQ(tensor.numel(), static_cast<std::int64_t>(values.size()));
     std::copy(values.begin(), values.end(), tensor.data_as<float>());
     return tensor;
-}
-
-std::vector<float> values_of(const Value& value) {
-    const Tensor tensor = value.tensor().contiguous();
-    return {tensor.data_as<float>(), tensor.data_as<float>() + tensor.numel()};
 }
 
 // Every test runs on the interpreter alone and through regions: compiled where there is a code generator, evaluated,

@@ -118,42 +118,42 @@ struct Symbolic {
                      allow_guards);
     }
 };
-TensorType f32(std::vector<Dim> sizes) { return types::contiguous_type(DType::kF32, std::move(sizes)); }
+TensorType f32_type(std::vector<Dim> sizes) { return types::contiguous_type(DType::kF32, std::move(sizes)); }
 
 TEST(Symbolic, OperandsLieOnOneDevice) {
     Symbolic s;
     const Dim n = s.symbol("N", 8);
-    TensorType there = f32({n});
+    TensorType there = f32_type({n});
     there.device = {DeviceKind::kCuda, 0};
-    const auto refused = s.run("add", {f32({n}), there});
+    const auto refused = s.run("add", {f32_type({n}), there});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id(), DiagnosticId::kDeviceMismatch);
-    EXPECT_TRUE(s.run("add", {there, f32({})})) << "a tensor of rank 0 joins any device";
+    EXPECT_TRUE(s.run("add", {there, f32_type({})})) << "a tensor of rank 0 joins any device";
 }
 
 TEST(Symbolic, EqualSymbolsNeedNothing) {
     Symbolic s;
     const Dim b = s.symbol("B", 8), n = s.symbol("S", 17);
-    const auto r = s.run("add", {f32({b, n}), f32({n})});
+    const auto r = s.run("add", {f32_type({b, n}), f32_type({n})});
     ASSERT_TRUE(r);
     EXPECT_TRUE(s.requirements.empty());
-    EXPECT_EQ(r->results[0].type, f32({b, n}));
+    EXPECT_EQ(r->results[0].type, f32_type({b, n}));
 }
 
 TEST(Symbolic, EqualByHintBecomesOneGuard) {
     Symbolic s;
     const Dim a = s.symbol("A", 8), b = s.symbol("B", 8);
-    ASSERT_TRUE(s.run("add", {f32({a}), f32({b})}));
+    ASSERT_TRUE(s.run("add", {f32_type({a}), f32_type({b})}));
     ASSERT_EQ(s.requirements.size(), 1u);
     EXPECT_EQ(s.requirements[0].kind, Requirement::Kind::kGuard);
-    ASSERT_TRUE(s.run("mul", {f32({a}), f32({b})}));
+    ASSERT_TRUE(s.run("mul", {f32_type({a}), f32_type({b})}));
     EXPECT_EQ(s.requirements.size(), 1u) << "the guard is a fact now";
 }
 
 TEST(Symbolic, WithoutGuardsTheBroadcastStaysOpen) {
     Symbolic s;
     const Dim a = s.symbol("A", 8), b = s.symbol("B", 1);
-    const auto r = s.run("add", {f32({a}), f32({b})}, {}, false);
+    const auto r = s.run("add", {f32_type({a}), f32_type({b})}, {}, false);
     ASSERT_TRUE(r);
     ASSERT_EQ(s.requirements.size(), 1u);
     EXPECT_EQ(s.requirements[0].kind, Requirement::Kind::kCheck);
@@ -166,7 +166,7 @@ TEST(Symbolic, WithoutGuardsTheBroadcastStaysOpen) {
 TEST(Symbolic, AWeightDecides) {
     Symbolic s;
     const Dim b = s.symbol("B", 8), d = s.symbol("D", 768, 2);
-    const auto r = s.run("add", {f32({b, d}), f32({768})}, {}, false);
+    const auto r = s.run("add", {f32_type({b, d}), f32_type({768})}, {}, false);
     ASSERT_TRUE(r);
     EXPECT_TRUE(r->results[0].type.sizes[1].is_constant(768));
     ASSERT_EQ(s.requirements.size(), 1u);
@@ -176,10 +176,10 @@ TEST(Symbolic, AWeightDecides) {
 TEST(Symbolic, ReshapeSplitsAndMergesHeads) {
     Symbolic s;
     const Dim b = s.symbol("B", 8), n = s.symbol("S", 17);
-    auto split = s.run("reshape", {f32({b, n, 768})}, {{"shape", DimList{b, n, 12, -1}}});
+    auto split = s.run("reshape", {f32_type({b, n, 768})}, {{"shape", DimList{b, n, 12, -1}}});
     ASSERT_TRUE(split);
     EXPECT_EQ(split->results[0].view_of, 0);
-    EXPECT_EQ(split->results[0].type, f32({b, n, 12, 64}));
+    EXPECT_EQ(split->results[0].type, f32_type({b, n, 12, 64}));
     auto heads = s.run("permute", {split->results[0].type}, {{"axes", dims({0, 2, 1, 3})}});
     ASSERT_TRUE(heads);
     auto merged = s.run("permute", {heads->results[0].type}, {{"axes", dims({0, 2, 1, 3})}});
@@ -193,7 +193,7 @@ TEST(Symbolic, ReshapeSplitsAndMergesHeads) {
 TEST(Symbolic, SliceClampsWithoutGuards) {
     Symbolic s;
     const Dim n = s.symbol("S", 17), k = s.symbol("K", 5);
-    const auto r = s.run("slice", {f32({n})}, {{"start", k - 10}, {"stop", 3}});
+    const auto r = s.run("slice", {f32_type({n})}, {{"start", k - 10}, {"stop", 3}});
     ASSERT_TRUE(r);
     EXPECT_TRUE(s.requirements.empty());
     for (std::int64_t size : {0, 1, 5, 17}) {
@@ -210,7 +210,7 @@ TEST(Symbolic, SliceClampsWithoutGuards) {
 TEST(Symbolic, SqueezeSettlesTheRank) {
     Symbolic s;
     const Dim n = s.symbol("S", 1);
-    auto r = s.run("squeeze", {f32({n, 3})}, {{"axes", dims({0})}}, false);
+    auto r = s.run("squeeze", {f32_type({n, 3})}, {{"axes", dims({0})}}, false);
     ASSERT_TRUE(r);
     EXPECT_EQ(r->results[0].type.rank(), 1);
     ASSERT_EQ(s.requirements.size(), 1u);
@@ -221,7 +221,7 @@ TEST(Symbolic, SqueezeSettlesTheRank) {
 TEST(Symbolic, ExpandKeepsRuntimeStrides) {
     Symbolic s;
     const Dim n = s.symbol("S", std::nullopt);
-    const auto r = s.run("expand", {f32({n})}, {{"shape", DimList{7}}});
+    const auto r = s.run("expand", {f32_type({n})}, {{"shape", DimList{7}}});
     ASSERT_TRUE(r);
     ASSERT_EQ(s.requirements.size(), 1u);
     const Requirement& check = s.requirements[0];
@@ -241,7 +241,7 @@ TEST(Symbolic, ExpandKeepsRuntimeStrides) {
 TEST(Symbolic, EmptyReductionIsACheck) {
     Symbolic s;
     const Dim n = s.symbol("S", 17);
-    ASSERT_TRUE(s.run("reduce_max", {f32({n})}));
+    ASSERT_TRUE(s.run("reduce_max", {f32_type({n})}));
     ASSERT_EQ(s.requirements.size(), 1u);
     EXPECT_EQ(s.requirements[0].kind, Requirement::Kind::kCheck);
     EXPECT_EQ(find_op("reduce_max")->constraints.value[static_cast<std::size_t>(s.requirements[0].constraint) - 1].id,
@@ -251,7 +251,7 @@ TEST(Symbolic, EmptyReductionIsACheck) {
 TEST(Refusals, NameTheOpTheOperandAndTheConstraint) {
     Symbolic s;
     const Dim b = s.symbol("B", 8, 2);
-    const auto r = s.run("linear", {f32({b, 5}), f32({7, 6}), f32({7})});
+    const auto r = s.run("linear", {f32_type({b, 5}), f32_type({7, 6}), f32_type({7})});
     ASSERT_FALSE(r);
     EXPECT_EQ(r.error().id(), DiagnosticId::kShapeMismatch);
     EXPECT_EQ(r.error().where().op, "linear");

@@ -13,7 +13,7 @@
 namespace flexor::codegen::triton {
 namespace {
 
-CompileRequest request(const std::string& name) {
+CompileRequest named_request(const std::string& name) {
     CompileRequest out;
     out.function = name;
     out.source = "text";
@@ -27,7 +27,7 @@ TEST(CompilerPool, DoesFirstWhatACallWaitsFor) {
     std::mutex mutex;
     std::string order;
     const auto submit = [&](const std::string& name, Urgency urgency) {
-        return pool.submit(request(name), urgency, [&, name](CompilerPool::Answer code) {
+        return pool.submit(named_request(name), urgency, [&, name](CompilerPool::Answer code) {
             EXPECT_TRUE(code.has_value() && code->cubin.find(name + "=1") != std::string::npos);
             const std::lock_guard lock(mutex);
             order += name;
@@ -42,9 +42,9 @@ TEST(CompilerPool, DoesFirstWhatACallWaitsFor) {
     pool.hurry(late, Urgency::kWaited);
     pool.hurry(late, Urgency::kSpare);
     compiler.clear("hold");
-    EXPECT_TRUE(pool.compile(request("e")).has_value());
+    EXPECT_TRUE(pool.compile(named_request("e")).has_value());
     while (compiler.begun() < 5) usleep(1000);
-    EXPECT_TRUE(pool.compile(request("f")).has_value());
+    EXPECT_TRUE(pool.compile(named_request("f")).has_value());
     const std::lock_guard lock(mutex);
     EXPECT_EQ(order.substr(0, 2), "ac");
     EXPECT_LT(order.find('d'), order.find('b')) << order;
@@ -57,8 +57,8 @@ TEST(CompilerPool, StartsProcessesForWhatWillCome) {
     compiler.set("hold");
     std::vector<std::future<void>> done;
     for (const char* name : {"a", "b", "c"})
-        done.push_back(
-            std::async(std::launch::async, [&pool, name] { EXPECT_TRUE(pool.compile(request(name)).has_value()); }));
+        done.push_back(std::async(std::launch::async,
+                                  [&pool, name] { EXPECT_TRUE(pool.compile(named_request(name)).has_value()); }));
     while (compiler.begun() < 3) usleep(1000);  // all at once
     compiler.clear("hold");
 }
@@ -66,18 +66,18 @@ TEST(CompilerPool, StartsProcessesForWhatWillCome) {
 TEST(CompilerPool, HasProcessesOfItsOwnInAForkedProcess) {
     const tests::ScriptedCompiler compiler;
     CompilerPool pool(compiler.command(), 60, 1);
-    ASSERT_TRUE(pool.compile(request("a")).has_value());
+    ASSERT_TRUE(pool.compile(named_request("a")).has_value());
     const pid_t child = fork();
-    if (child == 0) _exit(pool.compile(request("b")).has_value() ? 0 : 1);
+    if (child == 0) _exit(pool.compile(named_request("b")).has_value() ? 0 : 1);
     int status = -1;
     waitpid(child, &status, 0);
     EXPECT_EQ(status, 0);
-    EXPECT_TRUE(pool.compile(request("c")).has_value());
+    EXPECT_TRUE(pool.compile(named_request("c")).has_value());
 }
 
 TEST(CompilerPool, SaysWhatIsMissing) {
     CompilerPool pool({"/no/such/interpreter"});
-    EXPECT_EQ(pool.compile(request("a")).error().code(), "E0707");
+    EXPECT_EQ(pool.compile(named_request("a")).error().code(), "E0707");
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ attention bf16 batch 1 heads 12 kv_heads 12 q_len p0 kv_len p1 head_dim 64 value
   mask none
 )";
 
-LaunchPlan planned(const char* text, std::vector<std::int64_t> params) {
+LaunchPlan planned_product(const char* text, std::vector<std::int64_t> params) {
     const auto generator = Generator::create(verified(text));
     EXPECT_TRUE(generator.has_value());
     return *generator->plan(params.data(), 132);
@@ -46,32 +46,32 @@ TEST(TritonProductPlan, TakesTheMeasuredTile) {
 }
 
 TEST(TritonProductPlan, SharesTheSumWhereTilesAreFew) {
-    const LaunchPlan few = planned(kLinear, {64, 256, 4096});
+    const LaunchPlan few = planned_product(kLinear, {64, 256, 4096});
     const std::int64_t split = few.constant("SPLIT");
     EXPECT_GT(split, 1);
     EXPECT_EQ(few.tiles, few.counters * split);
     EXPECT_EQ(few.scratch[0], few.tiles * few.constant("BLOCK_0") * few.constant("BLOCK_1") * 4);
-    EXPECT_EQ(planned(kLinear, {4096, 4096, 4096}).constant("SPLIT"), 1);
+    EXPECT_EQ(planned_product(kLinear, {4096, 4096, 4096}).constant("SPLIT"), 1);
 }
 
 TEST(TritonProductPlan, LaunchesNothingWithoutAResult) {
-    EXPECT_EQ(planned(kLinear, {0, 256, 64}).tiles, 0);
-    EXPECT_EQ(planned(kLinear, {64, 0, 64}).tiles, 0);
+    EXPECT_EQ(planned_product(kLinear, {0, 256, 64}).tiles, 0);
+    EXPECT_EQ(planned_product(kLinear, {64, 0, 64}).tiles, 0);
     // A sum of nothing is a result, and every plan can be compiled.
-    EXPECT_GT(planned(kLinear, {64, 256, 0}).tiles, 0);
-    EXPECT_GE(planned(kLinear, {0, 0, 0}).constant("BLOCK_K"), 16);
+    EXPECT_GT(planned_product(kLinear, {64, 256, 0}).tiles, 0);
+    EXPECT_GE(planned_product(kLinear, {0, 0, 0}).constant("BLOCK_K"), 16);
 }
 
 TEST(TritonAttentionPlan, SharesTheKeysOfFewQueries) {
-    const LaunchPlan decode = planned(kDecode, {1, 1024});
+    const LaunchPlan decode = planned_product(kDecode, {1, 1024});
     EXPECT_EQ(decode.constant("BLOCK_0"), 16);
     EXPECT_GT(decode.constant("SPLIT"), 1);
     EXPECT_EQ(decode.tiles, 12 * decode.constant("SPLIT"));
     EXPECT_EQ(decode.counters, 12);
-    EXPECT_EQ(planned(kDecode, {1, 16}).constant("SPLIT"), 1);
-    EXPECT_EQ(planned(kDecode, {2048, 2048}).constant("SPLIT"), 1);
-    EXPECT_EQ(planned(kDecode, {0, 16}).tiles, 0);
-    EXPECT_EQ(planned(kDecode, {3, 0}).tiles, 12);
+    EXPECT_EQ(planned_product(kDecode, {1, 16}).constant("SPLIT"), 1);
+    EXPECT_EQ(planned_product(kDecode, {2048, 2048}).constant("SPLIT"), 1);
+    EXPECT_EQ(planned_product(kDecode, {0, 16}).tiles, 0);
+    EXPECT_EQ(planned_product(kDecode, {3, 0}).tiles, 12);
 }
 
 TEST(TritonAttentionPlan, RefusesHeadsThatTurnOutTooWide) {

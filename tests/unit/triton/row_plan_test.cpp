@@ -19,26 +19,26 @@ row parallel [p0, p1, p2] row []
   s0 = store %2 [p4, p2, 1] v2
 )";
 
-LaunchPlan planned(const char* text, std::vector<std::int64_t> params) {
+LaunchPlan planned_rows(const char* text, std::vector<std::int64_t> params) {
     const loopir::Kernel kernel = verified(text);
     return plan_row(lay_out(kernel.body), params.data(), 132);
 }
 
 TEST(TritonRowPlan, MergesDimsThatAllAccessesStepThroughAsOne) {
     // The bias keeps the last dim apart; the two before are one where both tensors are contiguous.
-    EXPECT_EQ(planned(kMap, {4, 5, 6, 30, 30}).extents, (std::vector<std::int64_t>{1, 20, 6}));
-    EXPECT_EQ(planned(kMap, {4, 5, 6, 31, 30}).extents, (std::vector<std::int64_t>{4, 5, 6}));
-    EXPECT_EQ(planned(kMap, {1, 5, 6, 999, 30}).extents, (std::vector<std::int64_t>{1, 5, 6}));
+    EXPECT_EQ(planned_rows(kMap, {4, 5, 6, 30, 30}).extents, (std::vector<std::int64_t>{1, 20, 6}));
+    EXPECT_EQ(planned_rows(kMap, {4, 5, 6, 31, 30}).extents, (std::vector<std::int64_t>{4, 5, 6}));
+    EXPECT_EQ(planned_rows(kMap, {1, 5, 6, 999, 30}).extents, (std::vector<std::int64_t>{1, 5, 6}));
 }
 
 TEST(TritonRowPlan, LaunchesNothingWithoutElements) {
-    EXPECT_EQ(planned(kMap, {4, 0, 6, 0, 0}).tiles, 0);
-    EXPECT_EQ(planned(kMap, {4, 5, 0, 0, 0}).tiles, 0);
+    EXPECT_EQ(planned_rows(kMap, {4, 0, 6, 0, 0}).tiles, 0);
+    EXPECT_EQ(planned_rows(kMap, {4, 5, 0, 0, 0}).tiles, 0);
     // A reduction over nothing still has a result.
-    const LaunchPlan empty_rows = planned(loopir::testing::kAddReluSum, {3, 0});
+    const LaunchPlan empty_rows = planned_rows(loopir::testing::kAddReluSum, {3, 0});
     EXPECT_EQ(empty_rows.tiles, 1);
     EXPECT_EQ(empty_rows.form, Form::kResident);
-    EXPECT_EQ(planned(loopir::testing::kAddReluSum, {0, 3}).tiles, 0);
+    EXPECT_EQ(planned_rows(loopir::testing::kAddReluSum, {0, 3}).tiles, 0);
 }
 
 TEST(TritonRowPlan, TilesFollowTheRow) {
@@ -46,47 +46,47 @@ TEST(TritonRowPlan, TilesFollowTheRow) {
         std::int64_t length, block_0, block_1;
     };
     for (const auto& [length, block_0, block_1] : {Tile{1, 1024, 1}, {50, 16, 64}, {1024, 1, 1024}, {8192, 1, 8192}}) {
-        const LaunchPlan launch = planned(loopir::testing::kAddReluSum, {1000, length});
+        const LaunchPlan launch = planned_rows(loopir::testing::kAddReluSum, {1000, length});
         EXPECT_EQ(launch.form, Form::kResident) << length;
         EXPECT_EQ(launch.constant("BLOCK_1"), block_1) << length;
         EXPECT_EQ(launch.constant("BLOCK_0"), block_0) << length;
     }
     // Three blocks hold what would leave a quarter of four idle.
     for (const std::int64_t length : {33, 48, 768, 12288}) {
-        const LaunchPlan launch = planned(loopir::testing::kAddReluSum, {1000, length});
+        const LaunchPlan launch = planned_rows(loopir::testing::kAddReluSum, {1000, length});
         EXPECT_EQ(launch.chunks, 3) << length;
         EXPECT_EQ(launch.constant("EVEN_1"), length == 33 ? 0 : 1) << length;
     }
-    const LaunchPlan longer = planned(loopir::testing::kAddReluSum, {1000, 16385});
+    const LaunchPlan longer = planned_rows(loopir::testing::kAddReluSum, {1000, 16385});
     EXPECT_EQ(longer.form, Form::kLooped);
     EXPECT_EQ(longer.tiles, 1000);
     // Nothing is masked where blocks end with the row.
-    EXPECT_EQ(planned(loopir::testing::kAddReluSum, {1000, 1024}).constant("EVEN_1"), 1);
-    EXPECT_EQ(planned(loopir::testing::kAddReluSum, {1000, 1023}).constant("EVEN_1"), 0);
+    EXPECT_EQ(planned_rows(loopir::testing::kAddReluSum, {1000, 1024}).constant("EVEN_1"), 1);
+    EXPECT_EQ(planned_rows(loopir::testing::kAddReluSum, {1000, 1023}).constant("EVEN_1"), 0);
 }
 
 TEST(TritonRowPlan, SharesFewLongRows) {
-    const LaunchPlan one = planned(loopir::testing::kAddReluSum, {1, 1 << 24});
+    const LaunchPlan one = planned_rows(loopir::testing::kAddReluSum, {1, 1 << 24});
     EXPECT_EQ(one.form, Form::kSplit);
     EXPECT_EQ(one.tiles, 512);
     EXPECT_EQ(one.counters, 1);
     EXPECT_EQ(one.scratch, std::vector<std::int64_t>{512 * 4});
     // The bytes read are those of the tensor, and what is left between is a number a program.
-    EXPECT_EQ(planned(loopir::testing::kAddReluSum, {600, 1 << 20}).form, Form::kLooped);
+    EXPECT_EQ(planned_rows(loopir::testing::kAddReluSum, {600, 1 << 20}).form, Form::kLooped);
     // A softmax walks the row more than once.
-    EXPECT_EQ(planned(loopir::testing::kSoftmax, {1, 1 << 24, 0}).form, Form::kLooped);
+    EXPECT_EQ(planned_rows(loopir::testing::kSoftmax, {1, 1 << 24, 0}).form, Form::kLooped);
 }
 
 TEST(TritonRowPlan, TakesWideIndicesWhereAnAddressNeedsThem) {
-    EXPECT_TRUE(planned(kMap, {4, 5, 6, 30, 30}).narrow);
-    EXPECT_FALSE(planned(kMap, {4, 5, 6, std::int64_t{1} << 30, 30}).narrow);
-    EXPECT_FALSE(planned(kMap, {std::int64_t{1} << 31, 1, 1, 1, 1}).narrow);
-    const LaunchPlan huge = planned(kMap, {std::int64_t{1} << 40, std::int64_t{1} << 40, 6, 0, 0});
+    EXPECT_TRUE(planned_rows(kMap, {4, 5, 6, 30, 30}).narrow);
+    EXPECT_FALSE(planned_rows(kMap, {4, 5, 6, std::int64_t{1} << 30, 30}).narrow);
+    EXPECT_FALSE(planned_rows(kMap, {std::int64_t{1} << 31, 1, 1, 1, 1}).narrow);
+    const LaunchPlan huge = planned_rows(kMap, {std::int64_t{1} << 40, std::int64_t{1} << 40, 6, 0, 0});
     EXPECT_FALSE(huge.narrow);
 }
 
 TEST(TritonRowPlan, ReducesColumnsAlongContiguousMemory) {
-    const LaunchPlan launch = planned(R"(
+    const LaunchPlan launch = planned_rows(R"(
 kernel columns(%0: in f32, %1: out f32) params 2
 row parallel [p1] row [p0]
   v0 = load %0 [1, p1] : f32
@@ -94,7 +94,7 @@ row parallel [p1] row [p0]
   v1 = row_value s0 : f32
   s1 = store per_row %1 [1, 0] v1
 )",
-                                      {4096, 768});
+                                           {4096, 768});
     EXPECT_EQ(launch.constant("BLOCK_0"), 128);
     EXPECT_EQ(launch.form, Form::kSplit);
     EXPECT_EQ(launch.tiles, 6 * 64);

@@ -12,22 +12,22 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-std::string text(const Ints& sizes, const Ints& strides) { return to_string(classify_layout(sizes, strides)); }
+std::string layout_text(const Ints& sizes, const Ints& strides) { return to_string(classify_layout(sizes, strides)); }
 
 TEST(Layout, StrongestClassWins) {
-    EXPECT_EQ(text({}, {}), "contiguous");
-    EXPECT_EQ(text({2, 3, 4}, {12, 4, 1}), "contiguous");
-    EXPECT_EQ(text({2, 3, 4}, {4, 8, 1}), "permuted(1,0,2)");
-    EXPECT_EQ(text({3, 4}, {1, 3}), "permuted(1,0)");
-    EXPECT_EQ(text({2, 3, 4}, {12, 1, 3}), "permuted(0,2,1)");
-    EXPECT_EQ(text({2, 3, 4}, {100, 4, 1}), "inner-contiguous");
-    EXPECT_EQ(text({4}, {2}), "general");
-    EXPECT_EQ(text({4}, {-1}), "general");
-    EXPECT_EQ(text({3, 4}, {0, 1}), "broadcast(0; inner)");
-    EXPECT_EQ(text({3, 4}, {1, 0}), "broadcast(1)");
-    EXPECT_EQ(text({3, 4}, {0, 0}), "broadcast(0,1)");
-    EXPECT_EQ(text({3, 4}, {1, 1}), "self-overlapping");
-    EXPECT_EQ(text({2, 3, 4}, {0, 1, 1}), "self-overlapping");
+    EXPECT_EQ(layout_text({}, {}), "contiguous");
+    EXPECT_EQ(layout_text({2, 3, 4}, {12, 4, 1}), "contiguous");
+    EXPECT_EQ(layout_text({2, 3, 4}, {4, 8, 1}), "permuted(1,0,2)");
+    EXPECT_EQ(layout_text({3, 4}, {1, 3}), "permuted(1,0)");
+    EXPECT_EQ(layout_text({2, 3, 4}, {12, 1, 3}), "permuted(0,2,1)");
+    EXPECT_EQ(layout_text({2, 3, 4}, {100, 4, 1}), "inner-contiguous");
+    EXPECT_EQ(layout_text({4}, {2}), "general");
+    EXPECT_EQ(layout_text({4}, {-1}), "general");
+    EXPECT_EQ(layout_text({3, 4}, {0, 1}), "broadcast(0; inner)");
+    EXPECT_EQ(layout_text({3, 4}, {1, 0}), "broadcast(1)");
+    EXPECT_EQ(layout_text({3, 4}, {0, 0}), "broadcast(0,1)");
+    EXPECT_EQ(layout_text({3, 4}, {1, 1}), "self-overlapping");
+    EXPECT_EQ(layout_text({2, 3, 4}, {0, 1, 1}), "self-overlapping");
 }
 
 TEST(Layout, InterleavedAxesNeedNotOverlap) {
@@ -42,11 +42,11 @@ TEST(Layout, InterleavedAxesNeedNotOverlap) {
 }
 
 TEST(Layout, SizeOneAxesAndEmptyTensorsAreFree) {
-    EXPECT_EQ(text({1, 4}, {99, 1}), "contiguous");
-    EXPECT_EQ(text({4, 1}, {1, 0}), "contiguous");
-    EXPECT_EQ(text({0, 4}, {7, 7}), "contiguous");
-    EXPECT_EQ(text({1, 3, 4}, {0, 1, 3}), "permuted(0,2,1)");
-    EXPECT_EQ(text({3, 4, 1}, {8, 2, 5}), "inner-contiguous");
+    EXPECT_EQ(layout_text({1, 4}, {99, 1}), "contiguous");
+    EXPECT_EQ(layout_text({4, 1}, {1, 0}), "contiguous");
+    EXPECT_EQ(layout_text({0, 4}, {7, 7}), "contiguous");
+    EXPECT_EQ(layout_text({1, 3, 4}, {0, 1, 3}), "permuted(0,2,1)");
+    EXPECT_EQ(layout_text({3, 4, 1}, {8, 2, 5}), "inner-contiguous");
 }
 
 TEST(Layout, PermutationIsPartOfTheClass) {
@@ -76,7 +76,7 @@ TEST(Layout, NeverCallsAnOverlappingLayoutFree) {
                     for (std::size_t i = 0; i < 3; ++i) zero_stride |= sizes[i] > 1 && strides[i] == 0;
                     const std::set<std::int64_t> distinct(addresses.begin(), addresses.end());
                     const bool overlaps = distinct.size() != addresses.size();
-                    ASSERT_EQ(overlaps_itself(sizes, strides), overlaps) << testing::PrintToString(strides);
+                    ASSERT_EQ(overlaps_itself(sizes, strides), overlaps) << ::testing::PrintToString(strides);
                     const auto kind = classify_layout(sizes, strides).kind;
                     const bool says_overlap = kind == LayoutKind::kSelfOverlapping || kind == LayoutKind::kBroadcast;
                     ASSERT_TRUE(!overlaps || says_overlap) << to_string(classify_layout(sizes, strides));
