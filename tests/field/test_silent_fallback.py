@@ -35,7 +35,7 @@ def test_f165_a_class_statement_in_the_body(field):
     f = field(difference)
     for n in (1, 3):
         assert f(torch.ones(n)).tolist() == [-10.0] * n
-    field.falls_back("BUILD_CLASS")  # the whole call is Python's, and the reason has the line
+    field.is_native()
 
 
 def test_f167_one_opaque_call_leaves_the_code_around_it_compiled(field):

@@ -179,6 +179,9 @@ def cell_content(t: Translator, cell: types.CellType) -> Value:
 
 def store_cell(t: Translator, cell: types.CellType, value: Value) -> None:
     """nonlocal writes to a variable of somebody else's."""
+    if id(cell) in t.private:
+        t.state.written[id(cell), "cell"] = value
+        return
 
     def put(obj: Any) -> None:
         cell.cell_contents = obj
@@ -550,6 +553,8 @@ def _of_descriptor(t: Translator, obj: Any, name: str, raw: Any, gets: types.Fun
 
 def _opaque(t: Translator, obj: Any, name: str) -> Value:
     """An attribute behind something that is not followed: asked for now, and again by the guard."""
+    if id(obj) in t.private and isinstance(obj, CHANGEABLE):
+        raise NotTranslated("a method of what a class of the function's own holds", t.state.top.line)
     try:
         found = getattr(obj, name)
     except AttributeError:

@@ -187,7 +187,7 @@ def class_of(t: Translator, value: Value) -> type | None:
         return functools.partial
     kinds: dict[type, type] = {ListValue: list, RunList: list, SetValue: set, FunctionValue: types.FunctionType, RangeIterator: range}
     if isinstance(value, (TupleValue, DictValue, InstanceValue)):
-        return value.cls
+        return value.cls if value.cls is not helpers.Table else dict
     if isinstance(value, DictView):
         return type(getattr({}, value.which)())
     return kinds.get(type(value))

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from flexor.frontend.cpython import (
     attributes,
     builtin,
+    classes,
     evaluate,
     exceptions,
     helpers,
+    indexing,
     instances,
     library,
     lowering,
@@ -38,6 +40,7 @@ from flexor.frontend.cpython.values import (
     DictValue,
     DictView,
     Dynamic,
+    Element,
     EnumerateIterator,
     FunctionValue,
     GeneratorValue,
@@ -104,7 +107,11 @@ def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywor
         return arguments[0]  # followed as it is
     if len(arguments) == 2 and function is getattr(getattr(sys.modules.get("torch"), "jit", None), "annotate", None):
         return arguments[1]
-    if function is helpers.refuse_length:
+    if function is helpers.refuse_dict:
+        raise NotTranslated("this use of a dict with keys of the run", t.state.frames[-3].line if len(t.state.frames) > 2 else None)
+    if function is helpers.new_apart:
+        return TupleValue(arguments, helpers.Apart)
+    if function is helpers.refuse_length or function is helpers.refuse_few:
         evaluate.raises(t, "unpack", function, arguments)
     with_function = helpers.WITH_FUNCTION.get(function) if isinstance(function, (type, types.BuiltinFunctionType)) else None
     if with_function is not None and _is_function(keywords.get("key") if function in (sorted, max, min) else arguments[0] if arguments else None):
@@ -113,13 +120,17 @@ def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywor
     if function is helpers.in_order:
         return _in_order(t, arguments)
     in_python = helpers.IN_PYTHON.get(function) if isinstance(function, (type, types.BuiltinFunctionType)) else None
-    if in_python is not None and arguments and is_open(arguments[0]) and "key" not in keywords:
+    reads = arguments and (is_open(arguments[0]) or (isinstance(arguments[0], RunList) and function in helpers.OF_LISTS))
+    if in_python is not None and reads and "key" not in keywords:
         assert isinstance(in_python, types.FunctionType)
         return _python(t, in_python, arguments, keywords)
     if _is_about_state(function):
         return _state(t, function, arguments)
     if getattr(function, "__module__", None) == "torch._dynamo.decorators" and function.__name__ in _HINTS:
         return Known(None)
+    of_class = classes.call_of(t, function, arguments, keywords)
+    if of_class is not NotImplemented:
+        return of_class  # type: ignore[no-any-return]
     own = builtin.BUILTINS.get(function) if isinstance(function, _KEYS_OF_BUILTINS) else None
     if own is not None:
         result = own(t, arguments, keywords)
@@ -700,19 +711,35 @@ def append(t: Translator, target: Value, item: Value) -> None:
         target.items.append(item)
     elif isinstance(target, RunList) and element_of([item]) == target.element:
         assert isinstance(target.content, Dynamic)
+        refuse_shared(t, target)
         target.content = t.writer.append(target.content, item)
+        if isinstance(item, RunList):
+            item.is_shared = True
     else:
         raise NotTranslated("a list of values of several kinds, or of somebody else's, that grows in a loop", t.state.top.line)
 
 
-def element_of(items: list[Value]) -> tuple[str, str | None, int] | None:
+def refuse_shared(t: Translator, value: RunList) -> None:
+    """Refuses to change a list that stands in a list of the run."""
+    if value.is_shared:
+        raise NotTranslated("a list that stands in another one of the run changed", t.state.top.line)
+
+
+def element_of(items: list[Value]) -> Element | None:
     """What elements have in common; None where they have nothing."""
-    kinds: set[tuple[str, str | None, int]] = set()
+    kinds: set[Element] = set()
     for item in items:
         if isinstance(item, Dynamic) and item.kind not in ("list", "number"):
             kinds.add((item.kind, item.dtype, item.rank))
         elif isinstance(item, Known) and type(item.object) in (bool, int, float):
             kinds.add((type(item.object).__name__, None, -1))
+        elif isinstance(item, RunList) and item.element[0] != "object":
+            kinds.add(("list", item.element, -1))
+        elif isinstance(item, TupleValue) and item.cls is tuple and item.items:
+            parts = tuple(element_of([part]) for part in item.items)
+            if not all(part is not None and part[0] not in ("object", "list") for part in parts):
+                return None
+            kinds.add(("tuple", parts, -1))
         else:
             return None
     return kinds.pop() if len(kinds) == 1 else None
@@ -797,6 +824,10 @@ def _dict_method(t: Translator, receiver: DictValue, name: str, arguments: Argum
             return items.setdefault(key, arguments[1] if len(arguments) > 1 else Known(None))
         if name == "pop" and (key in items or len(arguments) > 1):
             return items.pop(key) if key in items else arguments[1]
+    if name == "setdefault" and not keywords and indexing.is_key_of_the_run(t, receiver, arguments[0]):
+        value = arguments[1] if len(arguments) > 1 else Known(None)
+        table = indexing.table_of(t, receiver, arguments[0], value)
+        return call(t, Known(helpers.Table.setdefault), [table, arguments[0], value], {})
     if name == "get" and not keywords and evaluate.is_number(arguments[0]) and len(items) <= helpers.MOST_CHOICES:
         otherwise = arguments[1] if len(arguments) > 1 else Known(None)
         return call(t, Known(helpers.value_or), [DictValue(dict(items)), arguments[0], otherwise], {})

@@ -580,6 +580,8 @@ def identical(t: Translator, a: Value, b: Value) -> Value:
         return t.writer.scalar("eq", a, b)  # there are two of them
     if class_name(a) == class_name(b) and class_name(a) in ("int", "float"):
         raise NotTranslated("whether two numbers are one object", t.state.top.line)
+    if any(isinstance(v, RunList) and v.is_shared for v in (a, b)):
+        raise NotTranslated("whether two lists that stand in a list of the run are one object", t.state.top.line)
     # Arguments that are one object are one value here; what the program computes is an object of its own.
     if t.is_live(a) and t.is_live(b):
         return Known(t.are_one(a, b))

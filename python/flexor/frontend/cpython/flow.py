@@ -5,11 +5,12 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import functools
+import inspect
 import types
 from collections.abc import Sequence
 
 from flexor.frontend.cpython.decode import Decoded, Guarded, Step, decode
-from flexor.frontend.cpython.operations import ENDS, IN_HANDLERS, JUMPS, Operation
+from flexor.frontend.cpython.operations import ENDS, IN_HANDLERS, JUMPS, NAMES, Operation
 
 
 @functools.cache
@@ -83,6 +84,8 @@ def flow(code: types.CodeType) -> Flow:
     cells = frozenset(code.co_cellvars + code.co_freevars)
     if "__class__" in cells and code.co_argcount:
         cells |= {code.co_varnames[0]}  # super() reads it without naming it
+    if not code.co_flags & inspect.CO_OPTIMIZED:
+        cells |= {NAMES}  # the class holds them
     while todo:
         i = todo.pop()
         step = steps[i]

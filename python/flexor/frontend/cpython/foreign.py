@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from flexor.errors import NotSupported
-from flexor.frontend.cpython import lowering
+from flexor.frontend.cpython import helpers, lowering
 from flexor.frontend.cpython.decode import NotTranslated, Restart
 from flexor.frontend.cpython.values import (
     ArgumentItems,
@@ -213,6 +213,10 @@ def write(
 
 def _check(value: Value, is_reader: bool, what: str, translator: Any) -> None:
     line = translator.state.top.line
+    if isinstance(value, RunList) and value.element[0] in ("list", "tuple"):
+        raise NotTranslated(f"a list of lists or tuples of the run handed to {what}", line)
+    if isinstance(value, InstanceValue) and value.cls is helpers.Table:
+        raise NotTranslated(f"a dict with keys of the run handed to {what}", line)
     if isinstance(value, (ArgumentObject, ArgumentItems, ArgumentMapping)):
         translator.objects.give_up()
     if isinstance(value, InstanceValue) and not is_reader and value.cls not in translator.knowledge.by_python:

@@ -41,9 +41,12 @@ class Guards:
 
     def __init__(self) -> None:
         self._of: dict[tuple[str, int, Any], tuple[Any, Any, Any]] = {}
+        self.private: dict[int, Any] = {}  # objects that nothing but the program sees, by id: they stay as they are
         self.later: Guards | None = None  # takes what is assumed behind a call that may change it
 
     def _add(self, kind: str, holder: Any, key: Any, expected: Any) -> None:
+        if id(holder) in self.private:
+            return
         self._of.setdefault((kind, id(holder), key), (holder, key, expected))
         if self.later is not None:
             self.later._add(kind, holder, key, expected)

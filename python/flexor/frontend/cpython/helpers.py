@@ -148,6 +148,32 @@ def exactly(items: Any, count: int) -> tuple[Any, ...]:
     return tuple([items[at] for at in range(count)])
 
 
+class Apart(tuple[Any, ...]):
+    """What an unpacking with a star binds, in order: its list is among them."""
+
+
+def apart(items: Any, before: int, after: int) -> Any:
+    """An unpacking with a star, of what has a length that only the run knows."""
+    if len(items) < before + after:
+        refuse_few(len(items), before + after)
+    middle = []
+    for at in range(before, len(items) - after):
+        middle.append(items[at])
+    first = [items[at] for at in range(before)]
+    last = [items[len(items) - after + at] for at in range(after)]
+    return new_apart(*first, middle, *last)
+
+
+def new_apart(*values: Any) -> Apart:
+    """The values as they are bound; the translator makes it."""
+    return Apart(values)
+
+
+def refuse_few(found: int, least: int) -> None:
+    """Raises what an unpacking with a star raises of too few values."""
+    raise ValueError(f"not enough values to unpack (expected at least {least}, got {found})")
+
+
 def is_in(iterable: Iterable[Any], wanted: Any) -> bool:
     """wanted in iterable."""
     for item in iterable:
@@ -357,6 +383,92 @@ def put_by(table: dict[Any, Any], key: Any, value: Any) -> None:
             table[own] = value
 
 
+def refuse_dict() -> None:
+    """Tells the translator not to go on."""
+
+
+def _refused(*_: Any) -> Any:
+    refuse_dict()
+
+
+class Table:
+    """A dict with keys that only the run knows, all of them integers: two lists, of keys and of values."""
+
+    __slots__ = ("_keys", "_values")
+    _keys: list[int]
+    _values: list[Any]
+
+    # What else dicts have
+    clear = copy = fromkeys = pop = popitem = update = _refused
+    __delitem__ = __reversed__ = __or__ = __ror__ = __ior__ = __eq__ = __ne__ = __lt__ = __gt__ = __le__ = __ge__ = _refused
+
+    def __getitem__(self, key: int) -> Any:
+        for at in range(len(self._keys)):
+            if self._keys[at] == key:
+                return self._values[at]
+        raise KeyError(key)
+
+    def __setitem__(self, key: int, value: Any) -> None:
+        for at in range(len(self._keys)):
+            if self._keys[at] == key:
+                self._values[at] = value
+                return
+        self._keys.append(key)
+        self._values.append(value)
+
+    def __contains__(self, key: Any) -> bool:
+        for own in self._keys:
+            if own == key:
+                return True
+        return False
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """As of a dict."""
+        for at in range(len(self._keys)):
+            if self._keys[at] == key:
+                return self._values[at]
+        return default
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """As of a dict."""
+        for at in range(len(self._keys)):
+            if self._keys[at] == key:
+                return self._values[at]
+        self._keys.append(key)
+        self._values.append(default)
+        return default
+
+    def __iter__(self) -> Iterator[int]:
+        count = len(self._keys)
+        for key in self._keys:
+            yield key
+            if len(self._keys) != count:
+                raise RuntimeError("dictionary changed size during iteration")
+
+    def keys(self) -> Any:
+        """The keys, which are read once."""
+        return self.__iter__()
+
+    def values(self) -> Any:
+        """The values, which are read once."""
+        count = len(self._keys)
+        for at in range(count):
+            yield self._values[at]
+            if len(self._keys) != count:
+                raise RuntimeError("dictionary changed size during iteration")
+
+    def items(self) -> Any:
+        """Keys and values, which are read once."""
+        count = len(self._keys)
+        for at in range(count):
+            yield self._keys[at], self._values[at]
+            if len(self._keys) != count:
+                raise RuntimeError("dictionary changed size during iteration")
+
+
 def matched(subject: Any, cls: Any, names: tuple[str, ...], itself: bool) -> tuple[Any, ...] | None:
     """What a class pattern finds: the subject itself, or attributes of these names; None where it does not fit."""
     if not isinstance(subject, cls):
@@ -470,6 +582,9 @@ WITH_FUNCTION: dict[Any, Callable[..., Any]] = {
     max: _first("max", True),
     min: _first("min", False),
 }
+
+# Those of the following that are followed for a list of the run as well.
+OF_LISTS = (sum, max, min, list, dict)
 
 # Builtins that read an iterator: followed where its elements are not known at once.
 IN_PYTHON: dict[Any, Callable[..., Any]] = {

@@ -13,8 +13,10 @@ from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
     ArgumentDict,
     ArgumentList,
+    ArgumentMapping,
     DictValue,
     Dynamic,
+    InstanceValue,
     Known,
     ListValue,
     RunList,
@@ -320,6 +322,38 @@ def _bound(value: Value) -> Value:
     raise NotWritten("a bound that is no integer")
 
 
+def is_key_of_the_run(t: Translator, container: Value, key: Value) -> bool:
+    """Whether a key makes a dict a table, or is one of a table."""
+    if isinstance(container, InstanceValue) and container.cls is helpers.Table:
+        return True
+    return isinstance(container, DictValue) and isinstance(key, Dynamic) and evaluate.is_number(key)
+
+
+def put_new(t: Translator, container: Value, key: Value, value: Value) -> None:
+    """container[key] = value, of a dict that is a table from now on: the key may be a new one, and is a number of the run."""
+    table = table_of(t, container, key, value)
+    instances.dropped(t, calls.call(t, Known(helpers.Table.__setitem__), [table, key, value], {}))
+
+
+def table_of(t: Translator, container: Value, key: Value, value: Value) -> InstanceValue:
+    """A dict as a table, wherever it stands, which may get that item."""
+    frame = t.state.top
+    if not is_int(key) or sum(other.code is frame.code for other in t.state.frames) > 1:
+        raise NotTranslated("a key that only the run knows written, which may be new", frame.line)
+    if isinstance(container, DictValue):
+        element = calls.element_of([*container.items.values(), value])
+        is_plain = container.cls is dict and not isinstance(container, (ArgumentDict, ArgumentMapping))
+        if element is None or not is_plain or not all(type(own) is int for own in container.items):
+            raise NotTranslated("a key that only the run knows written to a dict of other keys, or of values of several kinds", frame.line)
+        keys = RunList(t.writer.list_of([Known(own) for own in container.items], "int"), ("int", None, -1))
+        values = RunList(t.writer.list_of(list(container.items.values()), element[0]), element)
+        made = InstanceValue(helpers.Table, {"_keys": keys, "_values": values})
+        t.state = t.state.copy({id(container): made})  # every name of the dict has to see it
+        container = made
+    assert isinstance(container, InstanceValue)
+    return container
+
+
 def set_item(t: Translator, container: Value, index: Value, value: Value) -> None:
     """container[index] = value."""
     if isinstance(container, ListValue) and isinstance(index, Known) and isinstance(index.object, int):
@@ -351,7 +385,10 @@ def set_item(t: Translator, container: Value, index: Value, value: Value) -> Non
         container = made
     if isinstance(container, RunList) and evaluate.is_number(index) and calls.element_of([value]) == container.element:
         assert isinstance(container.content, Dynamic)
+        calls.refuse_shared(t, container)
         container.content = t.writer.set_element(container.content, index, value)
+        if isinstance(value, RunList):
+            value.is_shared = True
         return
     if isinstance(container, DictValue) and isinstance(index, Known) and not isinstance(container, ArgumentDict):
         container.items[index.object] = value
@@ -360,8 +397,10 @@ def set_item(t: Translator, container: Value, index: Value, value: Value) -> Non
         if len(container.items) > helpers.MOST_CHOICES:
             raise NotTranslated("a key that only the run knows written, of a dict of many", t.state.top.line)
         has = evaluate.to_bool(t, evaluate.contains(t, index, container))
-        if (isinstance(has, Known) and not has.object) or t.state.has_acted:
-            raise NotTranslated("a key that only the run knows written, which may be new", t.state.top.line)
+        are_alike = all(type(key) is int for key in container.items) and calls.element_of([*container.items.values(), value]) is not None
+        if (isinstance(has, Known) and not has.object) or t.state.has_acted or (are_alike and is_int(index)):
+            put_new(t, container, index, value)
+            return
         t.assume(has, "a key that the dict has")
         instances.dropped(t, calls.call(t, Known(helpers.put_by), [container, index, value], {}))
         return

@@ -198,9 +198,13 @@ def missing(t: Translator, value: InstanceValue, name: str) -> Value | None:
         return calls.call(t, Known(otherwise), [value, Known(name)], {})
 
     def fail() -> None:
-        raise AttributeError(f"{value.cls.__name__!r} object has no attribute {name!r}")
+        raise AttributeError(f"{_name_of(value)!r} object has no attribute {name!r}")
 
     evaluate.raises(t, "." + name, fail, [])
+
+
+def _name_of(value: InstanceValue) -> str:
+    return "dict" if value.cls is helpers.Table else value.cls.__name__
 
 
 def refuse_without_slot(t: Translator, value: InstanceValue, name: str) -> None:
@@ -208,7 +212,7 @@ def refuse_without_slot(t: Translator, value: InstanceValue, name: str) -> None:
     if value.cls.__dictoffset__ == 0 and attributes._raw(value.cls, name) is attributes._ABSENT:
 
         def fail() -> None:
-            raise AttributeError(f"{value.cls.__name__!r} object has no attribute {name!r}")
+            raise AttributeError(f"{_name_of(value)!r} object has no attribute {name!r}")
 
         evaluate.raises(t, "set ." + name, fail, [])
 

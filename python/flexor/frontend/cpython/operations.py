@@ -98,7 +98,14 @@ class Operation(enum.Enum):
     SET_FUNCTION_ATTRIBUTE = "[value, function] -> [function]; arg as the bit of MAKE_FUNCTION"
     IMPORT_NAME = "[level, from-list] -> [module arg]"
     IMPORT_FROM = "[module] -> [module, its attribute arg]"
+    # Bodies of classes, whose names stand in a dict
     BUILD_CLASS = "pushes builtins.__build_class__"
+    LOAD_NAME = "pushes name arg of the body, or what LOAD_GLOBAL pushes"
+    LOAD_NAME_OR_CELL = "pushes name arg of the body, or what LOAD_CELL pushes"
+    STORE_NAME = "pops into name arg of the body"
+    DELETE_NAME = "removes name arg of the body; raises NameError if there is none"
+    LOAD_NAMES = "pushes the dict of the body's names"
+    DECLARE_ANNOTATIONS = "makes the body's __annotations__ a dict, if it is not there"
     # Patterns
     MATCH_MAPPING = "[a] -> [a, whether it is a mapping]"
     MATCH_SEQUENCE = "[a] -> [a, whether it is a sequence]"
@@ -116,6 +123,7 @@ class Operation(enum.Enum):
     RERAISE = "raises the exception in flight again"
 
 
+NAMES = ".names"  # the local of a class's body that holds the dict of its names
 NULL: Any = type("Null", (), {"__repr__": lambda self: "NULL", "__slots__": ()})()
 
 O = Operation
@@ -201,6 +209,12 @@ _EFFECTS: dict[Operation, _Effect] = {
     O.IMPORT_NAME: (2, 1),
     O.IMPORT_FROM: (1, 2),
     O.BUILD_CLASS: (0, 1),
+    O.LOAD_NAME: (0, 1),
+    O.LOAD_NAME_OR_CELL: (0, 1),
+    O.STORE_NAME: (1, 0),
+    O.DELETE_NAME: (0, 0),
+    O.LOAD_NAMES: (0, 1),
+    O.DECLARE_ANNOTATIONS: (0, 0),
     O.MATCH_MAPPING: (1, 2),
     O.MATCH_SEQUENCE: (1, 2),
     O.MATCH_KEYS: (2, 3),

@@ -36,7 +36,7 @@ def is_mapping(t: Translator, value: Value) -> Value:
 
 
 def _refuse_collections(t: Translator, value: Value) -> None:
-    if isinstance(value, InstanceValue) and value.cls.__flags__ & (_SEQUENCE | _MAPPING):
+    if isinstance(value, InstanceValue) and (value.cls.__flags__ & (_SEQUENCE | _MAPPING) or value.cls is helpers.Table):
         raise NotTranslated(f"a match on a {value.cls.__name__} of the program", t.state.top.line)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flexor.frontend.cpython import helpers
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
     ArgumentItems,
@@ -15,6 +16,7 @@ from flexor.frontend.cpython.values import (
     ArgumentList,
     DictValue,
     Dynamic,
+    Element,
     InstanceValue,
     Known,
     ListValue,
@@ -75,6 +77,8 @@ def template(value: Value) -> tuple[Template, list[Dynamic]]:
             return ("tuple", v.cls, tuple(describe(item) for item in v.items))
         if isinstance(v, ListValue):
             return ("list", list, tuple(describe(item) for item in v.items))
+        if isinstance(v, RunList) and v.element[0] in ("list", "tuple"):
+            return (*describe(v.content)[:2], ("list", v.element, -1))
         if isinstance(v, RunList):
             return describe(v.content)
         if isinstance(v, SetValue):
@@ -83,6 +87,8 @@ def template(value: Value) -> tuple[Template, list[Dynamic]]:
             return ("slice", slice, tuple(describe(part) for part in (v.start, v.stop, v.step)))
         if isinstance(v, DictValue):
             return ("dict", v.cls, tuple(v.items), tuple(describe(item) for item in v.items.values()))
+        if isinstance(v, InstanceValue) and v.cls is helpers.Table:
+            return ("table", dict, tuple(describe(part) for part in v.fields.values()))
         if isinstance(v, InstanceValue):
             return ("instance", v.cls, tuple(v.fields), tuple(describe(item) for item in v.fields.values()))
         raise NotTranslated(f"a result that is a {type(v).__name__}")
@@ -118,7 +124,7 @@ def computed(value: Value, constant: Callable[[Any], Dynamic]) -> Value:
         return ListValue([one(item) for item in value.items])
     if isinstance(value, DictValue):
         return DictValue({key: one(item) for key, item in value.items.items()}, value.cls)
-    if isinstance(value, InstanceValue):
+    if isinstance(value, InstanceValue) and value.cls is not helpers.Table:
         return InstanceValue(value.cls, {name: one(item) for name, item in value.fields.items()})
     raise NotTranslated("a result that is an object of Python")
 
@@ -132,13 +138,15 @@ def spelt(described: Template) -> str:
         return spelt(described[2])
     if kind in ("known", "set"):
         return repr(described[1].object if kind == "known" else set(described[1]))
-    if kind not in ("dict", "instance", "tuple", "list"):
+    if kind not in ("dict", "instance", "tuple", "list", "table"):
         return str(kind)
     parts = [spelt(part) for part in described[-1]]
     if kind == "dict":
         return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(described[2], parts)) + "}"
     if kind == "instance":
         return f"{described[1].__name__}({', '.join(f'{name}={part}' for name, part in zip(described[2], parts))})"
+    if kind == "table":
+        return f"dict(zip({', '.join(parts)}))"
     inside = ", ".join(parts)
     if described[1] is list:
         return f"[{inside}]"
@@ -182,6 +190,20 @@ def _as_numpy_gives(array: Any) -> Any:
     return array if array.ndim else array[()]
 
 
+def _nested(at: int, element: Element, is_numpy: bool) -> Callable[[Sequence[Any], Any, list[Any]], Any]:
+    """The builder of lists and tuples in a list of the run."""
+
+    def made(value: Any, of: Element) -> Any:
+        kind, inside, _ = of
+        if kind == "tuple":
+            return tuple([made(part, one) for part, one in zip(value, inside)])
+        if kind == "list":
+            return [made(part, inside) for part in value]
+        return _as_numpy_gives(value) if is_numpy and kind == "tensor" else value
+
+    return lambda values, inputs, objects: made(values[at], element)
+
+
 def builder(described: Template, is_numpy: bool) -> Callable[[Sequence[Any], Any, list[Any]], Any]:
     """A function (values of the run, inputs by name with a dict `shared`, objects of the run) -> the result."""
     kind = described[0]
@@ -211,6 +233,8 @@ def builder(described: Template, is_numpy: bool) -> Callable[[Sequence[Any], Any
             return lambda values, inputs, objects: objects[values[at]]
         if described[2] == "list of object":
             return lambda values, inputs, objects: [objects[handle] for handle in values[at]]
+        if isinstance(described[2], tuple):
+            return _nested(at, described[2], is_numpy)
         if is_numpy and described[2] == "list of tensor":
             return lambda values, inputs, objects: [_as_numpy_gives(element) for element in values[at]]
         if is_numpy and described[2] == "tensor":
@@ -236,6 +260,9 @@ def builder(described: Template, is_numpy: bool) -> Callable[[Sequence[Any], Any
             return made
 
         return instance
+    if kind == "table":
+        keys_of, values_of = parts
+        return lambda values, inputs, objects: dict(zip(keys_of(values, inputs, objects), values_of(values, inputs, objects)))
     if kind == "slice" or hasattr(cls, "_fields"):
         return lambda values, inputs, objects: cls(*[part(values, inputs, objects) for part in parts])
     return lambda values, inputs, objects: cls([part(values, inputs, objects) for part in parts])

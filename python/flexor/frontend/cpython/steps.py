@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flexor.frontend.cpython import attributes, builtin, calls, evaluate, exceptions, helpers, indexing, instances, managers, patterns, special
 from flexor.frontend.cpython.decode import NotTranslated
-from flexor.frontend.cpython.operations import Operation
+from flexor.frontend.cpython.operations import NAMES, Operation
 from flexor.frontend.cpython.values import (
     NULL_VALUE,
     ArgumentDict,
@@ -74,6 +75,8 @@ def reads_ahead(t: Translator, operation: Operation, arg: Any) -> bool:
     value = stack[-place]
     if operation is O.UNPACK and calls.has_unknown_length(t, value):
         return calls.in_place(t, place, Known(helpers.exactly), [value, Known(arg)])
+    if operation is O.UNPACK_EX and calls.has_unknown_length(t, value):
+        return calls.in_place(t, place, Known(helpers.apart), [value, *map(Known, arg)])
     if not calls.is_open(value) or (operation is O.STORE_SUBSCR and not (isinstance(stack[-2], ListValue) and _is_slice(stack[-1]))):
         return False
     if operation is O.UNPACK:
@@ -572,6 +575,9 @@ def _(t: Translator, n: int) -> None:
 def _(t: Translator, n: int) -> None:
     key, value = t.state.top.pop(2)
     target = t.state.top.stack[-n]
+    if indexing.is_key_of_the_run(t, target, key):
+        indexing.put_new(t, target, key, value)
+        return
     assert isinstance(target, DictValue)
     target.items[evaluate.key_of(t, key)] = value
 
@@ -641,7 +647,11 @@ def _exactly(items: tuple[Any, ...], count: int) -> tuple[Any, ...]:
 @step(O.UNPACK_EX)
 def _(t: Translator, counts: tuple[int, int]) -> None:
     before, after = counts
-    items = evaluate.unpacked(t, t.state.top.stack.pop())
+    value = t.state.top.stack.pop()
+    if isinstance(value, TupleValue) and value.cls is helpers.Apart:
+        t.state.top.stack.extend(reversed(value.items))
+        return
+    items = evaluate.unpacked(t, value)
     if len(items) < before + after:
         found = len(items)
 
@@ -676,6 +686,60 @@ def _(t: Translator, name: str) -> None:
 @step(O.IMPORT_FROM)
 def _(t: Translator, name: str) -> None:
     push(t, attributes.load(t, t.state.top.stack[-1], name))
+
+
+# ------------------------------------------------------------------------------------------------------ bodies of classes
+
+
+def _names(t: Translator) -> dict[Any, Value]:
+    names = t.state.top.locals[NAMES]
+    assert isinstance(names, DictValue)
+    return names.items
+
+
+@step(O.BUILD_CLASS)
+def _(t: Translator, _arg: Any) -> None:
+    push(t, attributes.load_global(t, vars(builtins), "__build_class__"))
+
+
+@step(O.LOAD_NAME)
+def _(t: Translator, name: str) -> None:
+    found = _names(t).get(name)
+    push(t, found if found is not None else attributes.load_global(t, t.state.top.globals, name))
+
+
+@step(O.LOAD_NAME_OR_CELL)
+def _(t: Translator, name: str) -> None:
+    found = _names(t).get(name)
+    if found is None:
+        STEPS[O.LOAD_CELL](t, name)
+    else:
+        push(t, found)
+
+
+@step(O.STORE_NAME)
+def _(t: Translator, name: str) -> None:
+    value = t.state.top.stack.pop()
+    _names(t)[name] = value
+
+
+@step(O.DELETE_NAME)
+def _(t: Translator, name: str) -> None:
+    def fail() -> None:
+        raise NameError(f"name {name!r} is not defined")
+
+    if _names(t).pop(name, None) is None:
+        evaluate.raises(t, "del", fail, [])
+
+
+@step(O.LOAD_NAMES)
+def _(t: Translator, _arg: Any) -> None:
+    push(t, t.state.top.locals[NAMES])
+
+
+@step(O.DECLARE_ANNOTATIONS)
+def _(t: Translator, _arg: Any) -> None:
+    _names(t).setdefault("__annotations__", DictValue({}))
 
 
 # -------------------------------------------------------------------------------------------------------------- patterns

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from flexor.errors import FlexorError
-from flexor.frontend.cpython import attributes, calls, effects, evaluate, exceptions, foreign, helpers, results, special, steps
+from flexor.frontend.cpython import attributes, calls, classes, effects, evaluate, exceptions, foreign, helpers, results, special, steps
 from flexor.frontend.cpython.decode import NotTranslated, Restart, Step
 from flexor.frontend.cpython.guards import Guards, Place
 from flexor.frontend.cpython.lowering import Lowering
@@ -33,6 +33,7 @@ from flexor.frontend.cpython.state import Frame, Passed, State
 from flexor.frontend.cpython.values import (
     Description,
     Dynamic,
+    Element,
     GeneratorValue,
     Known,
     ListValue,
@@ -80,7 +81,7 @@ class Knowledge:
     varying_numbers: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)  # those that have been found to be others
     selects: bool = False  # what a tensor without axes chooses from another is a view, and someone can tell that from a copy
     live: set[tuple[int, Any]] = dataclasses.field(default_factory=set)  # attributes that the function writes
-    elements: dict[Any, tuple[str, str | None, int]] = dataclasses.field(default_factory=dict)  # of lists that loops fill
+    elements: dict[Any, Element] = dataclasses.field(default_factory=dict)  # of lists that loops fill
     results: dict[tuple[Any, ...], tuple[str, int]] = dataclasses.field(default_factory=dict)  # tensors that sites gave
     varying: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)  # sites that gave different kinds
     unpacked: set[int] = dataclasses.field(default_factory=set)  # ids of tensors that are read anew where weights are frozen
@@ -129,6 +130,7 @@ class Translator:
         self.weights, self.is_for_file = weights, is_for_file
         self.guards = Guards()
         self.later = Guards()  # those of `guards` that are relied on behind a call that may change what they say
+        self.private = self.guards.private = self.later.private = {}
         self.later_inputs: set[int] = set()  # the same of live inputs, by number
         self.knowledge = knowledge
         self.lowering = Lowering(self.writer, self.guards, promotion, self.assume, lambda: self.state.has_acted)
@@ -355,6 +357,9 @@ class Translator:
             element = self.knowledge.elements[chain, place]
             if value.items and calls.element_of(value.items) != element:
                 raise NotTranslated("a list of values of several kinds that grows in a loop", state.top.line)
+            for item in value.items:
+                if isinstance(item, RunList):
+                    item.is_shared = True
             # Every name of the list has to see the new one.
             return state.copy({id(value): RunList(self.writer.list_of(value.items, element[0]), element)})
         return state
@@ -536,7 +541,10 @@ class Translator:
     def _return(self) -> None:
         frame = self.state.top
         value = frame.stack.pop()
-        if frame.on_return is not None:
+        if isinstance(frame.on_return, classes.Body):
+            value = classes.finished(self, frame, frame.on_return)
+            frame = self.state.top
+        elif frame.on_return is not None:
             value = frame.on_return
         if len(self.state.frames) == 1 and self.functions.current is not None:
             self.functions.leave(value)
@@ -570,6 +578,8 @@ class Translator:
             if writes:
                 raise NotTranslated("a write to an object that outlives the call", self.state.top.line)
             value = results.computed(value, self.writer.constant)
+        if self.private:
+            value = classes.freed(self, value)
         given = TupleValue([value, *(written for _, written in writes)]) if writes else value
         self.keep_private(given)
         self.has_shown |= self._are_shown(given, has_inputs=False)
@@ -690,7 +700,7 @@ class Translator:
             is_pure = False
             if self.lowering.framework == "torch" and any(True for _ in dynamics(keywords["out"])):  # type: ignore[index]
                 raise NotTranslated(f"an output argument of {what}, which may get another shape", self.state.top.line)
-        self.keep_private((*arguments, *(keywords or {}).values()))
+        self.keep_private((*arguments, Known(function), *(keywords or {}).values()))
         self.keep_unpacked((*arguments, *(keywords or {}).values()))
         if (self.state.pending or self.state.objects) and not bookkeeping:
             effects.flush_before(self, (*arguments, *(keywords or {}).values()), clobbers)
@@ -721,17 +731,26 @@ class Translator:
 
     def made(self, cls: type, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Known:
         """An object that nothing but the program sees, made of plain objects; one serves every call, as it is not written to."""
+        if id(cls) in self.private:
+            raise NotTranslated(f"a layer of a class of the function's own: {cls.__name__}", self.state.top.line)
         key = cls, self.site(), repr((arguments, keywords))
         if key not in self.knowledge.made:
             self.knowledge.made[key] = cls(*arguments, **keywords)
         return Known(self.knowledge.made[key])
 
+    def hold_privately(self, obj: Any) -> None:
+        """Notes an object that nothing but the program is to see, or to change."""
+        self.private[id(obj)] = obj
+
     def keep_private(self, values: Any, holder: int | None = None) -> None:
         """Begins anew where others would see an object of `made`, or it is written to: Python makes those of its class."""
+        if holder in self.private:
+            raise NotTranslated("a write to what a class of the function's own holds", self.state.top.line)
+        classes.keep(self, values)
         made = [obj for obj in self.knowledge.made.values() if type(obj) not in self.knowledge.by_python]
         seen: set[int | None] = {holder, *(id(value.object) for value in knowns(values))} if made else set()
-        if classes := {type(obj) for obj in made if id(obj) in seen or id(vars(obj)) in seen}:
-            self.knowledge.by_python |= classes
+        if made_by := {type(obj) for obj in made if id(obj) in seen or id(vars(obj)) in seen}:
+            self.knowledge.by_python |= made_by
             raise Restart
 
     def check_framework(self, obj: Any) -> None:

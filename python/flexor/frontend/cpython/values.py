@@ -115,13 +115,17 @@ class ListValue(Value):
         self.items = list(items)
 
 
+Element = tuple[str, Any, int]
+
+
 class RunList(Value):
-    """A list whose length only the run knows; `content` is a Dynamic of kind "list". Elements are alike: (kind, dtype, rank)."""
+    """A list whose length only the run knows; `content` is a Dynamic of kind "list". Elements are alike: (kind, dtype, rank), or
+    ("list", what their elements are, -1), or ("tuple", what each of them is, -1). is_shared: it stands in such a list, which would not see it change."""
 
-    __slots__ = ("content", "element")
+    __slots__ = ("content", "element", "is_shared")
 
-    def __init__(self, content: Value, element: tuple[str, str | None, int]) -> None:
-        self.content, self.element = content, element
+    def __init__(self, content: Value, element: Element, is_shared: bool = False) -> None:
+        self.content, self.element, self.is_shared = content, element, is_shared
 
 
 class SetValue(Value):
@@ -349,7 +353,7 @@ _PARTS: dict[type, tuple[tuple[str, ...], tuple[str, ...]]] = {
     TupleValue: (("items",), ("cls",)),
     SliceValue: (("start", "stop", "step"), ()),
     ListValue: (("items",), ()),
-    RunList: (("content",), ("element",)),
+    RunList: (("content",), ("element", "is_shared")),
     SetValue: ((), ("objects",)),
     DictValue: (("items",), ("cls",)),
     ArgumentList: (("items",), ("cls", "origin")),
@@ -463,6 +467,17 @@ def dynamics(value: Any) -> Iterator[Dynamic]:
 def knowns(value: Any) -> Iterator[Known]:
     """Every Known in a value."""
     return _leaves(value, Known, set())
+
+
+def instances_in(value: Any) -> Iterator[InstanceValue]:
+    """Every instance in a value, and in what it holds."""
+    todo, seen = [value], set[int]()
+    while todo:
+        for found in _leaves(todo.pop(), InstanceValue, set()):
+            if id(found) not in seen:
+                seen.add(id(found))
+                todo.append(found.fields)
+                yield found
 
 
 def is_known(value: Any) -> bool:

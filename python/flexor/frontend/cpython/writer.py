@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from flexor import _flexor
 from flexor.errors import FlexorError
-from flexor.frontend.cpython.values import SCALARS, Dynamic, Known, ListValue, TupleValue, Value, dynamics
+from flexor.frontend.cpython.values import SCALARS, Dynamic, Element, Known, ListValue, RunList, TupleValue, Value, dynamics
 
 
 _EXAMPLES = {"int": 0, "float": 0.0, "bool": False, "object": 0}
@@ -224,13 +224,23 @@ class Writer:
         return Dynamic("list", self.function.append(content.native, self._handle(item)), None, content.dtype)
 
     def _handle(self, value: Value) -> Any:
+        if isinstance(value, RunList):
+            value = value.content
+        elif isinstance(value, TupleValue):
+            value = self.list_of(value.items, "any")
         raw = value.native if isinstance(value, Dynamic) and value.kind == "object" else self.raw(value)
         return raw if isinstance(value, Dynamic) else self.function.constant(raw)
 
-    def element(self, content: Dynamic, index: Value, element: tuple[str, str | None, int]) -> Dynamic:
+    def element(self, content: Dynamic, index: Value, element: Element) -> Value:
         """An element of a list whose elements are alike."""
         self.count += 1
         kind, dtype, rank = element
+        if kind == "tuple":
+            held = Dynamic("list", self.function.get(content.native, self.raw(index), "any"), None, "any")
+            return TupleValue([self.element(held, Known(at), part) for at, part in enumerate(dtype)])
+        if kind == "list":
+            native = self.function.get(content.native, self.raw(index), "any")
+            return RunList(Dynamic("list", native, None, dtype[0]), dtype, is_shared=True)
         native = self.function.get(content.native, self.raw(index), promise_text(kind, dtype, rank))
         return Dynamic(kind, native, None, dtype, rank)
 
@@ -239,10 +249,10 @@ class Writer:
         self.count += 1
         return Dynamic("list", self.function.set(content.native, self.raw(index), self._handle(item)), None, content.dtype)
 
-    def join(self, op: str, content: Dynamic, axis: int, element: tuple[str, str | None, int]) -> Dynamic:
+    def join(self, op: str, content: Dynamic, axis: int, element: Element) -> Dynamic:
         """concat or stack of a list of tensors that are alike."""
         kind, dtype, rank = element
-        if kind != "tensor" or dtype is None or rank < 0:
+        if kind != "tensor" or not isinstance(dtype, str) or rank < 0:
             raise NotWritten("a list of something else than tensors of one dtype and rank")
         rank += op == "stack"
         native = self.function.ops(op, [content.native], {"axis": axis})[0]
