@@ -108,6 +108,11 @@ std::vector<json> run_cases(const KernelRun& run) {
         small.attention = &kAttention;
         plans.emplace_back("/small", *generator.plan(run.params.data(), kProcessors, small));
         plans.back().second.narrow = false;
+        if (run.kernel.kind == loopir::KernelKind::kContraction) {
+            constexpr GemmTile kWide{16, 32, 16, 4, 2, 2, 2, 16};
+            small.gemm = &kWide;
+            plans.emplace_back("/wide", *generator.plan(run.params.data(), kProcessors, small));
+        }
         if (run.kernel.kind == loopir::KernelKind::kRow && may_split(*generator.layout())) {
             small.row.parts = 4;
             plans.emplace_back("/parts", *generator.plan(run.params.data(), kProcessors, small));

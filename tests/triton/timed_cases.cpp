@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "codegen/product/library_product.h"
 #include "loopir/loopir.h"
 #include "support/check.h"
 #include "triton/cases.h"
@@ -161,20 +162,20 @@ struct Product {
 
 // x [m, k] times the transpose of w [n, k], plus bias, then what follows.
 std::string product_text(const Product& p) {
-    const std::string d = p.dtype, n = number(p.n), k = number(p.k);
+    const std::string d = p.dtype, sums = d == "f64" ? "f64" : "f32", n = number(p.n), k = number(p.k);
     std::string out = "kernel " + std::string(p.name) + "(%0 x: in " + d + ", %1 w: in " + d + ", %2 bias: in " + d +
                       ", %3: out " + d + (p.residual ? ", %4: in " + d : "") + ") params 1\n" +
-                      "contraction batch 0 m p0 n " + n + " k " + k + " accumulate f32\n" + "  a %0 : " + d +
+                      "contraction batch 0 m p0 n " + n + " k " + k + " accumulate " + sums + "\n" + "  a %0 : " + d +
                       " [] row " + k + " col 1\n  b %1 : " + d + " [] row 1 col " + k + "\n  epilogue parallel [p0, " +
-                      n + "] row []\n    v0 = accumulator : f32\n" + "    v1 = load %2 [0, 1] : " + d + "\n";
+                      n + "] row []\n    v0 = accumulator : " + sums + "\n" + "    v1 = load %2 [0, 1] : " + d + "\n";
     int next = 2;
     const auto value = [&](const std::string& text) {
         out += "    v" + number(next) + " = " + text + "\n";
         return "v" + number(next++);
     };
-    const bool halves = d != "f32";
+    const bool halves = d == "bf16";
     const std::string bias = halves ? value("cast v1 : f32") : "v1";
-    std::string last = value("add v0, " + bias + " : f32");
+    std::string last = value("add v0, " + bias + " : " + sums);
     const auto rounded = [&](const std::string& v) {
         return halves ? value("cast " + value("cast " + v + " : " + d) + " : f32") : v;
     };
@@ -198,45 +199,69 @@ std::string product_text(const Product& p) {
 
 std::vector<json> timed_products() {
     constexpr Product kProducts[] = {
-        {"qkv", 2304, 768, false, false, "bf16"},     {"out", 768, 768, false, false, "bf16"},
-        {"fc1", 3072, 768, false, false, "bf16"},     {"fc2", 768, 3072, false, false, "bf16"},
-        {"fc1_gelu", 3072, 768, true, false, "bf16"}, {"fc2_residual", 768, 3072, false, true, "bf16"},
-        {"fc1_exact", 3072, 768, false, false, "f32"}};
+        {"qkv", 2304, 768, false, false, "bf16"},      {"out", 768, 768, false, false, "bf16"},
+        {"fc1", 3072, 768, false, false, "bf16"},      {"fc2", 768, 3072, false, false, "bf16"},
+        {"fc1_gelu", 3072, 768, true, false, "bf16"},  {"fc2_residual", 768, 3072, false, true, "bf16"},
+        {"fc1_exact", 3072, 768, false, false, "f32"}, {"out_exact", 768, 768, false, false, "f32"},
+        {"fc2_exact", 768, 3072, false, false, "f32"}, {"fc1_exact_gelu", 3072, 768, true, false, "f32"},
+        {"out_double", 768, 768, false, false, "f64"}};
     // Of many rows, and of 64 and fewer, which are bound by reading the weights.
-    const std::vector<GemmTile> tiles{
-        {64, 64, 64, 4, 4, 1, 8},    {64, 64, 128, 4, 4, 1, 1},   {64, 64, 128, 4, 5, 1, 8},
-        {64, 128, 64, 4, 4, 1, 1},   {64, 128, 64, 4, 5, 1, 8},   {64, 128, 128, 4, 4, 1, 1},
-        {64, 256, 64, 4, 4, 1, 1},   {128, 64, 64, 4, 4, 1, 1},   {128, 64, 128, 4, 3, 1, 8},
-        {128, 64, 128, 8, 4, 1, 8},  {128, 128, 64, 4, 3, 1, 8},  {128, 128, 64, 4, 4, 1, 1},
-        {128, 128, 64, 8, 3, 1, 8},  {128, 128, 64, 8, 3, 1, 4},  {128, 128, 64, 8, 4, 1, 1},
-        {128, 128, 128, 8, 2, 1, 8}, {128, 128, 128, 8, 3, 1, 8}, {128, 256, 64, 8, 3, 1, 8},
-        {64, 64, 64, 4, 4, 2, 8},    {64, 64, 64, 4, 4, 4, 8},    {64, 64, 64, 4, 4, 6, 8},
-        {64, 64, 128, 4, 4, 2, 8},   {64, 64, 128, 4, 4, 3, 8},   {128, 64, 64, 4, 4, 2, 8},
-        {128, 64, 64, 4, 4, 3, 8},   {64, 128, 64, 4, 4, 2, 8},   {64, 128, 128, 4, 4, 2, 8},
-        {128, 128, 64, 8, 3, 2, 8}};
+    const std::vector<GemmTile> tiles{{64, 64, 64, 4, 4, 1, 8},
+                                      {64, 64, 128, 4, 4, 1, 1},
+                                      {64, 64, 128, 4, 5, 1, 8},
+                                      {64, 64, 128, 4, 4, 2, 8},
+                                      {64, 128, 64, 4, 4, 1, 1},
+                                      {64, 128, 64, 4, 5, 1, 8},
+                                      {64, 128, 128, 4, 4, 1, 1},
+                                      {64, 256, 64, 4, 4, 1, 1},
+                                      {128, 64, 64, 4, 4, 1, 1},
+                                      {128, 128, 64, 4, 3, 1, 8},
+                                      {128, 128, 64, 4, 4, 1, 1},
+                                      {128, 128, 64, 8, 3, 1, 8},
+                                      {128, 128, 64, 8, 4, 1, 1},
+                                      {128, 256, 64, 8, 3, 1, 8},
+                                      // 96 and 192 wide
+                                      {64, 64, 128, 4, 3, 1, 8, 32},
+                                      {64, 64, 128, 4, 3, 1, 1, 32},
+                                      {64, 64, 64, 4, 4, 1, 8, 32},
+                                      {64, 64, 64, 4, 5, 1, 1, 32},
+                                      {128, 64, 64, 4, 4, 1, 8, 32},
+                                      {128, 64, 64, 4, 4, 1, 1, 32},
+                                      {128, 64, 64, 8, 4, 1, 8, 32},
+                                      {128, 64, 128, 8, 3, 1, 8, 32},
+                                      {64, 128, 64, 4, 4, 1, 8, 64},
+                                      {64, 128, 64, 4, 3, 1, 1, 64},
+                                      {128, 128, 64, 8, 3, 1, 8, 64},
+                                      {128, 128, 64, 8, 3, 1, 1, 64},
+                                      {128, 128, 64, 8, 4, 1, 8, 64},
+                                      {64, 64, 128, 4, 3, 2, 8, 32}};
     std::vector<GemmTile> few;
     for (const int m : {16, 32, 64}) {
         for (const auto& [n, k] : {std::pair{16, 256}, {32, 128}, {32, 256}, {64, 128}, {64, 256}}) {
             for (const int split : {1, 2, 3, 6}) few.push_back({m, n, k, 4, 3, split, 1});
         }
     }
-    const std::vector<GemmTile> exact{
-        {32, 64, 32, 4, 2, 1, 8},   {64, 64, 32, 4, 2, 1, 8},  {64, 64, 32, 8, 2, 1, 8},
-        {64, 64, 16, 4, 3, 1, 8},   {64, 128, 16, 8, 2, 1, 8}, {128, 64, 16, 8, 2, 1, 8},
-        {128, 128, 16, 8, 2, 1, 8}, {64, 128, 32, 4, 2, 1, 8}, {128, 128, 32, 8, 3, 1, 8}};
+    const std::vector<GemmTile> exact{{32, 64, 32, 4, 2, 1, 8},   {64, 64, 32, 4, 2, 1, 8},  {64, 64, 32, 8, 2, 1, 8},
+                                      {64, 64, 16, 4, 3, 1, 8},   {64, 128, 16, 4, 3, 1, 8}, {128, 64, 16, 4, 3, 1, 8},
+                                      {128, 128, 16, 8, 2, 1, 8}, {64, 128, 32, 4, 2, 1, 8}, {128, 128, 32, 8, 3, 1, 8},
+                                      {256, 128, 16, 8, 2, 1, 8}};
     std::vector<json> out;
     for (const Product& product : kProducts) {
         const Generator generator = generator_of(parsed(product_text(product)));
-        const bool halves = std::string(product.dtype) != "f32";
+        const bool halves = std::string(product.dtype) == "bf16";
+        const bool doubles = std::string(product.dtype) == "f64";
+        const auto library = codegen::product::library_product(generator.kernel());
+        FLEXOR_CHECK(library.has_value());
         for (const std::int64_t m : {1, 16, 32, 64, 264, 512, 1024, 1600, 2048}) {
-            if (m < 64 && (!halves || product.gelu || product.residual)) continue;
+            if (m < 64 && (product.gelu || product.residual)) continue;
+            if (doubles && m != 1 && m != 64 && m != 512) continue;
             const std::vector<std::int64_t> params{m};
             const std::string name = std::string(product.name) + "_" + number(m);
             const auto add = [&](const std::string& label, const LaunchPlan& plan) {
                 json one = launch_case(name, generator, plan, params);
                 one["group"] = name;
                 one["label"] = label;
-                const std::int64_t size = halves ? 2 : 4;
+                const std::int64_t size = halves ? 2 : doubles ? 8 : 4;
                 one["bytes"] = {m * product.k * size, product.n * product.k * size, product.n * size,
                                 m * product.n * size};
                 if (product.residual) one["bytes"].push_back(m * product.n * size);
@@ -250,16 +275,27 @@ std::vector<json> timed_products() {
                 out.push_back(std::move(one));
             };
             add("planned", *generator.plan(params.data(), kProcessors));
-            for (const GemmTile& tile : !halves ? exact : m <= 64 ? few : tiles) {
+            if (library->rest) {
+                // What goes on from the library's product.
+                const Generator rest = generator_of(*library->rest);
+                const std::vector<std::int64_t> all{m, product.n};
+                json one = launch_case(name, rest, *rest.plan(all.data(), kProcessors), all);
+                one["group"] = name;
+                one["label"] = "rest";
+                out.push_back(std::move(one));
+            }
+            for (const GemmTile& tile : doubles ? std::vector<GemmTile>{} : !halves ? exact : m <= 64 ? few : tiles) {
                 // As many rows as there are, no part of k where there are tiles enough, and no processor idle without need.
-                const std::int64_t count = (m + tile.m - 1) / tile.m * ((product.n + tile.n - 1) / tile.n);
+                const std::int64_t count =
+                    (m + tile.m - 1) / tile.m * ((product.n + tile.n + tile.more - 1) / (tile.n + tile.more));
                 if (m <= 64 && halves && tile.m != std::max<std::int64_t>(m, 16)) continue;
                 if (count * tile.split > 1200 || (tile.split > 1 && count > 110)) continue;
                 if (m > 64 && count * tile.split < 30) continue;
                 Forced forced;
                 forced.gemm = &tile;
                 std::string label;
-                for (const int part : {tile.m, tile.n, tile.k, tile.warps, tile.stages, tile.split, tile.group})
+                for (const int part :
+                     {tile.m, tile.n, tile.k, tile.warps, tile.stages, tile.split, tile.group, tile.more})
                     label += (label.empty() ? "" : ", ") + number(part);
                 add(label, *generator.plan(params.data(), kProcessors, forced));
             }
@@ -279,9 +315,10 @@ std::vector<json> timed_attention() {
         {"lengths", 8, 12, 256, 256, 64, false, true},   {"lengths", 8, 12, 4096, 4096, 64, false, true},
         {"causal", 4, 16, 2048, 2048, 128, true, false}, {"whole", 4, 16, 2048, 2048, 128, false, false},
         {"decode", 1, 12, 1, 1024, 64, false, false},    {"decode", 8, 12, 1, 4096, 64, false, true}};
-    const std::vector<AttentionTile> whole{{64, 64, 4, 2},   {64, 64, 4, 3},  {64, 64, 4, 4},  {64, 128, 4, 2},
-                                           {128, 64, 4, 3},  {128, 64, 8, 2}, {128, 64, 8, 3}, {128, 64, 8, 4},
-                                           {128, 128, 8, 2}, {128, 128, 8, 3}};
+    const std::vector<AttentionTile> whole{{64, 64, 4, 2},   {64, 64, 4, 3},   {64, 64, 4, 4},  {64, 128, 4, 2},
+                                           {128, 64, 4, 3},  {128, 64, 8, 2},  {128, 64, 8, 3}, {128, 64, 8, 4},
+                                           {128, 128, 8, 2}, {128, 128, 8, 3}, {64, 128, 4, 3}, {128, 32, 4, 4},
+                                           {128, 64, 4, 2},  {64, 32, 4, 4}};
     std::vector<AttentionTile> parts;
     for (const int keys : {32, 64, 128}) {
         for (const int split : {1, 4, 8, 16}) parts.push_back({16, keys, 4, 2, split});

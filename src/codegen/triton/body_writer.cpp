@@ -227,7 +227,7 @@ void BodyWriter::write_prologue() {
         if (axis == 1 && !layout_.elementwise) break;
         const std::string number = std::to_string(axis);
         line("tiles_" + number + " = tl.cdiv(" + extent(layout_.axis_dim[axis]) + ", " +
-             text_.constant("BLOCK_" + number) + ")");
+             (axis == 1 && !names_.step_1.empty() ? names_.step_1 : text_.constant("BLOCK_" + number)) + ")");
         factors.insert(factors.begin(), "tiles_" + number);
     }
     for (std::uint32_t i = static_cast<std::uint32_t>(layout_.outer.size()); i-- > 0;)
@@ -257,7 +257,10 @@ void BodyWriter::write_coordinates(const std::string& tile) {
         return mine;
     };
     const std::size_t outer = layout_.outer.size();
-    if (layout_.elementwise) write_axis(1, next("tiles_1", false) + " * BLOCK_1");
+    if (layout_.elementwise) {
+        const std::string step = names_.step_1.empty() ? "BLOCK_1" : names_.step_1;
+        write_axis(1, next("tiles_1", false) + " * " + step + (names_.first_1.empty() ? "" : " + " + names_.first_1));
+    }
     write_axis(0, next("tiles_0", outer == 0) + " * BLOCK_0");
     for (std::size_t i = outer; i-- > 0;) {
         const std::uint32_t dim = layout_.outer[i];
@@ -337,7 +340,7 @@ std::string BodyWriter::expression(NodeId n, const std::string (&names)[3]) {
         case ScalarOp::kIndex: return "tl.cast(" + (exists(node.index) ? index_name(node.index) : "0") + ", tl.int64)";
         case ScalarOp::kLoad: return load(n);
         case ScalarOp::kRowValue: return result_name(node.index);
-        case ScalarOp::kAccumulator: return "acc";
+        case ScalarOp::kAccumulator: return name("acc");
         default: break;
     }
     // gelu's 1 + erf and 1 + tanh lose nothing where they are near 0.
@@ -345,7 +348,8 @@ std::string BodyWriter::expression(NodeId n, const std::string (&names)[3]) {
         const Node& part = body_.nodes[node.operands[i]];
         const Node& one = body_.nodes[node.operands[1 - i]];
         if (one.op != ScalarOp::kConst || std::bit_cast<double>(one.constant_bits) != 1) continue;
-        if (part.op == ScalarOp::kErf) return expressions.call("_erf_up", value_name(part.operands[0]));
+        if (part.op == ScalarOp::kErf)
+            return expressions.call(short_[n] ? "_short_erf_up" : "_erf_up", value_name(part.operands[0]));
         if (part.op == ScalarOp::kTanh && short_[n])
             return expressions.call("_short_tanh_up", value_name(part.operands[0]));
     }

@@ -21,6 +21,8 @@ struct BodyNames {
     std::string block_1 = "BLOCK_1";
     std::vector<std::uint32_t> extents = {};  // per dim, the index of its ArgumentKind::kExtent; none: the dim's own
     int chunks = 1;                           // of a resident row, each of BLOCK_1 elements
+    std::string step_1 = {};                  // along axis 1, from one tile to the next; none: BLOCK_1
+    std::string first_1 = {};                 // where in the tile its block begins; none: 0
 };
 
 class BodyWriter {

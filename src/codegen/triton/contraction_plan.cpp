@@ -41,19 +41,26 @@ LaunchPlan plan_contraction(const loopir::Contraction& c, const RowLayout& layou
     chosen.split =
         static_cast<int>(std::clamp<std::int64_t>(chosen.split, 1, std::max<std::int64_t>(ceil_div(k, chosen.k), 1)));
     const auto even = [](std::int64_t extent, int block) { return std::int64_t{extent > 0 && extent % block == 0}; };
-    out.constants = {{"BLOCK_0", chosen.m},         {"BLOCK_1", chosen.n},        {"BLOCK_K", chosen.k},
-                     {"SPLIT", chosen.split},       {"GROUP", chosen.group},      {"EVEN_0", even(m, chosen.m)},
-                     {"EVEN_1", even(n, chosen.n)}, {"EVEN_K", even(k, chosen.k)}};
+    out.constants = {{"BLOCK_0", chosen.m},
+                     {"BLOCK_1", chosen.n},
+                     {"BLOCK_K", chosen.k},
+                     {"SPLIT", chosen.split},
+                     {"GROUP", chosen.group},
+                     {"EVEN_0", even(m, chosen.m)},
+                     {"EVEN_1", even(n, chosen.n + chosen.more)},
+                     {"EVEN_K", even(k, chosen.k)},
+                     {"BLOCK_2", chosen.more},
+                     {"EVEN_2", even(n, chosen.n + chosen.more)}};
     out.warps = chosen.warps;
     out.stages = chosen.stages;
     if (empty) return out;
     const std::int64_t tiles =
-        saturated_product(saturated_product(ceil_div(m, chosen.m), ceil_div(n, chosen.n)), batch);
+        saturated_product(saturated_product(ceil_div(m, chosen.m), ceil_div(n, chosen.n + chosen.more)), batch);
     out.tiles = saturated_product(tiles, chosen.split);
     if (chosen.split > 1) {
         out.counters = tiles;
-        out.scratch = {saturated_product(
-            out.tiles, std::int64_t{chosen.m} * chosen.n * static_cast<std::int64_t>(dtype_size(c.accumulator)))};
+        out.scratch = {saturated_product(out.tiles, std::int64_t{chosen.m} * (chosen.n + chosen.more) *
+                                                        static_cast<std::int64_t>(dtype_size(c.accumulator)))};
     } else {
         out.scratch = {0};
     }

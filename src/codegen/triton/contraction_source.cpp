@@ -30,12 +30,15 @@ RowLayout lay_out_prologue(const loopir::Body& body) {
 }
 
 class ContractionWriter {
+    static constexpr const char* kTile = "(BLOCK_1 + BLOCK_2)";  // columns of a tile
+
 public:
     ContractionWriter(const Kernel& kernel, const RowLayout& layout)
         : c_(*kernel.contraction),
           layout_(layout),
           text_(kernel),
-          epilogue_(kernel, layout, Form::kResident, text_),
+          epilogue_(kernel, layout, Form::kResident, text_, {"", "BLOCK_1", {}, 1, kTile}),
+          more_(kernel, layout, Form::kResident, text_, {"w", "BLOCK_2", {}, 1, kTile, "BLOCK_1"}),
           rank_(layout.body.rank()) {
         if (!c_.prologue) return;
         prologue_layout_.emplace(lay_out_prologue(*c_.prologue));
@@ -46,19 +49,25 @@ public:
     }
 
     KernelSource write() {
-        for (const char* name : {"BLOCK_0", "BLOCK_1", "BLOCK_K", "SPLIT", "GROUP", "EVEN_0", "EVEN_1", "EVEN_K"})
+        for (const char* name :
+             {"BLOCK_0", "BLOCK_1", "BLOCK_K", "SPLIT", "GROUP", "EVEN_0", "EVEN_1", "EVEN_K", "BLOCK_2", "EVEN_2"})
             text_.constant(name);
         epilogue_.write_prologue();
         if (prologue_) prologue_->write_kernel_values();
+        more_.write_kernel_values();
         write_place();
         epilogue_.open("if tile < tiles:");
         epilogue_.write_coordinates("tile_of_order");
+        beside([&] { more_.write_coordinates("tile_of_order"); });
         if (prologue_) write_rows();
         write_sums();
         write_partial();
         epilogue_.open("if mine == 1:");
         write_join();
         for (std::uint32_t pass = 0; pass < epilogue_.passes(); ++pass) epilogue_.write_pass(pass);
+        beside([&] {
+            for (std::uint32_t pass = 0; pass < more_.passes(); ++pass) more_.write_pass(pass);
+        });
         epilogue_.close();
         epilogue_.close();
         return text_.finish();
@@ -66,6 +75,14 @@ public:
 
 private:
     void line(const std::string& text) { text_.line(text); }
+
+    // Lines for the columns of a tile beyond BLOCK_1. Where BLOCK_2 is 0 they vanish.
+    template <class F>
+    void beside(F&& lines) {
+        text_.open("if BLOCK_2 > 0:");
+        lines();
+        text_.close();
+    }
 
     // Which tile and part of k is this program's. Inside a group of GROUP tiles along m, these run fastest.
     void write_place() {
@@ -94,7 +111,9 @@ private:
     void write_sums() {
         const bool blocks = sums_in_blocks(c_);
         const std::string k = text_.use(ArgumentKind::kExtent, rank_);
-        line("acc = tl.full((BLOCK_0, BLOCK_1), 0, " + std::string(dtype_text(c_.accumulator)) + ")");
+        const std::string zeros = ", 0, " + std::string(dtype_text(c_.accumulator)) + ")";
+        line("acc = tl.full((BLOCK_0, BLOCK_1)" + zeros);
+        beside([&] { line("wacc = tl.full((BLOCK_0, BLOCK_2)" + zeros); });
         line("steps = tl.cdiv(tl.cdiv(" + k + ", BLOCK_K), SPLIT) * BLOCK_K");
         line("begin = part * steps");
         line("end = tl.minimum(begin + steps, " + k + ")");
@@ -104,6 +123,10 @@ private:
         if (!prologue_)
             line("pa = " + address(c_.a, {{row, c_.a.row_stride}, {"(begin + lanes)[None, :]", c_.a.col_stride}}));
         line("pb = " + address(c_.b, {{"(begin + lanes)[:, None]", c_.b.row_stride}, {column, c_.b.col_stride}}));
+        beside([&] {
+            line("pwb = " + address(c_.b, {{"(begin + lanes)[:, None]", c_.b.row_stride},
+                                           {more_.index_name(n), c_.b.col_stride}}));
+        });
         BodyWriter& inner = prologue_ ? *prologue_ : epilogue_;
         inner.open("for start in tl.range(begin, end, BLOCK_K):");
         std::string a = "a";
@@ -116,17 +139,22 @@ private:
         } else {
             write_load("a", c_.a_dtype, epilogue_.mask_name(0), "[None, :]");
         }
-        write_load("b", c_.b_dtype, epilogue_.mask_name(1), "[:, None]");
-        const bool alike = c_.a_dtype == c_.b_dtype;
         Expressions& expressions = text_.expressions();
-        a = alike && blocks ? "a" : expressions.cast("a", c_.a_dtype, c_.accumulator);
-        const std::string b = alike && blocks ? "b" : expressions.cast("b", c_.b_dtype, c_.accumulator);
-        if (blocks)
-            line("acc = tl.dot(" + a + ", " + b + ", acc, input_precision=\"ieee\")");
-        else
-            line("acc = acc + " + a + " * " + b);
+        const bool as_it_is = c_.a_dtype == c_.b_dtype && blocks;
+        a = as_it_is ? "a" : expressions.cast("a", c_.a_dtype, c_.accumulator);
+        const auto add = [&](const std::string& acc, const std::string& right, const std::string& mask) {
+            write_load(right, c_.b_dtype, mask, "[:, None]");
+            const std::string b = as_it_is ? right : expressions.cast(right, c_.b_dtype, c_.accumulator);
+            if (blocks)
+                line(acc + " = tl.dot(" + a + ", " + b + ", " + acc + ", input_precision=\"ieee\")");
+            else
+                line(acc + " = " + acc + " + " + a + " * " + b);
+        };
+        add("acc", "b", epilogue_.mask_name(1));
+        beside([&] { add("wacc", "wb", more_.mask_name(1)); });
         if (!prologue_) line("pa += BLOCK_K" + step(c_.a.col_stride));
         line("pb += BLOCK_K" + step(c_.b.row_stride));
+        beside([&] { line("pwb += BLOCK_K" + step(c_.b.row_stride)); });
         inner.close();
     }
 
@@ -159,8 +187,13 @@ private:
         line("mine = 1");
         text_.open("if SPLIT > 1:");
         line("own = tl.arange(0, BLOCK_0)[:, None] * BLOCK_1 + tl.arange(0, BLOCK_1)[None, :]");
-        line("left = " + scratch_ + " + tl.cast(tile, tl.int64) * (SPLIT * BLOCK_0 * BLOCK_1)");
-        line("tl.store(left + part * (BLOCK_0 * BLOCK_1) + own, acc)");
+        line("left = " + scratch_ + " + tl.cast(tile, tl.int64) * (SPLIT * BLOCK_0 * " + kTile + ")");
+        line("tl.store(left + part * (BLOCK_0 * " + std::string(kTile) + ") + own, acc)");
+        beside([&] {
+            line(
+                "wown = BLOCK_0 * BLOCK_1 + tl.arange(0, BLOCK_0)[:, None] * BLOCK_2 + tl.arange(0, BLOCK_2)[None, :]");
+            line("tl.store(left + part * (BLOCK_0 * " + std::string(kTile) + ") + wown, wacc)");
+        });
         line("tl.debug_barrier()");
         line("mine = tl.atomic_add(" + counters() + " + tile, 1, sem=\"acq_rel\", scope=\"gpu\") - (SPLIT - 2)");
         text_.close();
@@ -169,9 +202,15 @@ private:
     void write_join() {
         text_.open("if SPLIT > 1:");
         line("tl.debug_barrier()");
-        line("acc = tl.load(left + own, cache_modifier=\".cg\")");
+        const auto load = [&](const std::string& place) {
+            return "tl.load(left + " + place + ", cache_modifier=\".cg\")";
+        };
+        line("acc = " + load("own"));
+        beside([&] { line("wacc = " + load("wown")); });
         text_.open("for other in tl.range(1, SPLIT):");
-        line("acc += tl.load(left + other * (BLOCK_0 * BLOCK_1) + own, cache_modifier=\".cg\")");
+        line("next = other * (BLOCK_0 * " + std::string(kTile) + ")");
+        line("acc += " + load("next + own"));
+        beside([&] { line("wacc += " + load("next + wown")); });
         text_.close();
         line("tl.store(" + counters() + " + tile, 0)");
         text_.close();
@@ -182,7 +221,7 @@ private:
     const Contraction& c_;
     const RowLayout& layout_;
     SourceText text_;
-    BodyWriter epilogue_;
+    BodyWriter epilogue_, more_;  // of the columns up to BLOCK_1, and beyond
     std::optional<RowLayout> prologue_layout_;
     std::optional<BodyWriter> prologue_;
     std::uint32_t rank_;

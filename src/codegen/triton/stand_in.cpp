@@ -59,7 +59,7 @@ std::optional<LaunchPlan> Generator::plan_as(const LaunchPlan& made, const Launc
             break;
         case KernelKind::kContraction:
             gemm = {constant("BLOCK_0"), constant("BLOCK_1"), constant("BLOCK_K"), made.warps,
-                    made.stages,         constant("SPLIT"),   constant("GROUP")};
+                    made.stages,         constant("SPLIT"),   constant("GROUP"),   constant("BLOCK_2")};
             forced.gemm = &gemm;
             break;
         default:

@@ -37,12 +37,28 @@ LaunchPlan planned_product(const char* text, std::vector<std::int64_t> params) {
 
 TEST(TritonProductPlan, TakesTheMeasuredTile) {
     const GemmTile entry = choose_gemm_tile({1, 512, 2304, 768, DType::kBF16}, 132);
-    EXPECT_EQ(entry, (GemmTile{128, 128, 64, 4, 4, 1, 1}));
+    EXPECT_EQ(entry, (GemmTile{64, 128, 64, 4, 4, 1, 8, 64}));
     // Its class of rows, but no other depth, batch or kind.
     EXPECT_EQ(choose_gemm_tile({1, 300, 2304, 768, DType::kBF16}, 132), entry);
     const GemmSize others[] = {
         {1, 512, 2304, 760, DType::kBF16}, {2, 512, 2304, 768, DType::kBF16}, {1, 512, 2304, 768, DType::kBF16, true}};
     for (const GemmSize& other : others) EXPECT_EQ(choose_gemm_tile(other, 132), rule_for_gemm_tile(other, 132));
+}
+
+TEST(TritonProductPlan, CountsTheColumnsOfBothBlocks) {
+    const auto generator = Generator::create(loopir::testing::verified(kLinear));
+    ASSERT_TRUE(generator.has_value());
+    const GemmTile wide{64, 64, 32, 4, 3, 2, 8, 32};
+    Forced forced;
+    forced.gemm = &wide;
+    const std::int64_t params[] = {128, 192, 256};
+    const LaunchPlan plan = *generator->plan(params, 132, forced);
+    EXPECT_EQ(plan.tiles, 2 * 2 * 2);
+    EXPECT_EQ(plan.scratch[0], plan.tiles * 64 * 96 * 4);
+    EXPECT_EQ(plan.constant("EVEN_1"), 1);
+    EXPECT_EQ(plan.constant("EVEN_2"), 1);
+    const std::int64_t odd[] = {128, 128, 256};
+    EXPECT_EQ(generator->plan(odd, 132, forced)->constant("EVEN_1"), 0);
 }
 
 TEST(TritonProductPlan, SharesTheSumWhereTilesAreFew) {
