@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as functional
 from run import launch_arguments, loaded, programs
 
+from cublaslt import WORKSPACE, CublasLt
 from driver import DriverError
 
 TORCH = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32, "f64": torch.float64}
@@ -44,11 +45,12 @@ class Bench:
         torch.backends.cuda.matmul.allow_tf32 = False
         torch.manual_seed(int(time.time()))
         self.shapes = {}
+        self.cublaslt = self.workspace = None
         self.peak()
 
     def peak(self):
         """TFLOP/s of a large product on random data: the ceiling of the floors."""
-        for name, dtype, size in (("bf16", torch.bfloat16, 8192), ("f32", torch.float32, 4096)):
+        for name, dtype, size in (("bf16", torch.bfloat16, 8192), ("f32", torch.float32, 4096), ("f64", torch.float64, 4096)):
             a, b = (torch.randn(size, size, device=DEVICE).to(dtype) for _ in range(2))
             us = self.time_torch([lambda: a @ b], 4)
             self.result[f"{name}_tflops"] = round(2 * size**3 / us / 1e6, 1)
@@ -74,12 +76,14 @@ class Bench:
 
     def time_kernel(self, case, kernel, arguments, launches):
         count = programs(self.driver, case)
+        return self.time_launches(lambda i: kernel.launch(count, arguments[i % len(arguments)]), launches)
 
+    def time_launches(self, launch, launches):
         def work():
             for i in range(launches):
-                kernel.launch(count, arguments[i % len(arguments)])
+                launch(i)
 
-        kernel.launch(count, arguments[0])
+        launch(0)
         self.driver.wait()
         graph = self.driver.graph(work)
         us = self.driver.microseconds(lambda: self.driver.launch_graph(graph), ROUNDS + 3, 3) / launches
@@ -204,7 +208,7 @@ class Bench:
 
         # The graph ends with the last set's product.
         wanted = reference(weights[(launches - 1) % count])
-        limit = 1e-5 if dtype == torch.float32 else 6e-3
+        limit = {torch.float64: 1e-12, torch.float32: 1e-5}.get(dtype, 6e-3)
 
         def check():
             error = relative_error(out, wanted)
@@ -214,8 +218,44 @@ class Bench:
         torch_us = {"linear": self.time_torch([lambda w=w: functional.linear(x, w, bias) for w in weights], launches)}
         if shape["gelu"] or shape["residual"]:
             torch_us["linear and more"] = self.time_torch([lambda w=w: library(w) for w in weights], launches)
-        us = self.timed(members, sets, check, launches)
-        return {"floor_us": self.floor(case, shape["dtype"]), "torch_us": torch_us, "us": us}
+        rest = [member for member in members if member[0]["label"] == "rest"]
+        out_us = {"floor_us": self.floor(case, shape["dtype"]), "torch_us": torch_us}
+        try:
+            out_us["library_us"] = self.by_library(shape, sets, rest[0] if rest else None, check, launches)
+        except DriverError as error:
+            self.result.setdefault("refused", {})[f"{case['group']}: library"] = str(error)
+        us = self.timed([member for member in members if member[0]["label"] != "rest"], sets, check, launches)
+        return {**out_us, "us": us}
+
+    def by_library(self, shape, sets, rest, check, launches):
+        """As the engine has the library compute it: with a bias, and a kernel of its own behind it for what is left."""
+        if self.cublaslt is None:
+            self.cublaslt = CublasLt()
+            self.workspace = torch.empty(WORKSPACE, dtype=torch.uint8, device=DEVICE)
+        dtype, sizes = shape["dtype"], (shape["m"], shape["n"], shape["k"])
+        made = torch.empty_like(sets[0][3])
+        pointers = [[x.data_ptr(), w.data_ptr(), bias.data_ptr(), (made if rest else out).data_ptr()] for x, w, bias, out, *_ in sets]
+        algorithm = self.cublaslt.algorithm(dtype, *sizes, pointers[0][2])
+        kernel = arguments = None
+        if rest:
+            kernel = loaded(self.driver, rest[1])
+            arguments = launch_arguments(rest[0], [t.data_ptr() for t in [*sets[0], made]], 0)
+
+        def launch(i):
+            self.cublaslt.multiply(
+                dtype, sizes, algorithm, pointers[i % len(pointers)], self.workspace.data_ptr(), self.driver.stream
+            )
+            if rest:
+                kernel.launch(programs(self.driver, rest[0]), arguments)
+
+        torch.cuda.synchronize()
+        us = self.time_launches(launch, launches)
+        wrong = check()
+        if wrong:
+            self.result.setdefault("wrong_timed", {})[f"{shape}: library"] = wrong
+        if rest:
+            kernel.unload()
+        return us
 
     def attention(self, members):
         case = members[0][0]
@@ -264,8 +304,10 @@ class Bench:
         times = {}
         for group, row in self.result.get("products", {}).items():
             shape = self.shapes[group]
-            key = (shape["n"], shape["k"], 4 if shape["dtype"] == "f32" else 2, shape["m"])
+            key = (shape["n"], shape["k"], {"f64": 8, "f32": 4}.get(shape["dtype"], 2), shape["m"])
             us = {label: us for label, us in row["us"].items() if label != "planned"}
+            if not us:
+                continue
             for label, value in us.items():
                 times.setdefault(key, {}).setdefault(label, []).append(value / min(us.values()))
         lines = []

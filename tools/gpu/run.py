@@ -212,6 +212,7 @@ def main():
     parser.add_argument("out", type=Path)
     parser.add_argument("--only", default=",".join(KINDS))
     parser.add_argument("--tune", action="store_true")
+    parser.add_argument("--groups", default="", help="a pattern: what is timed beside what was planned")
     parser.add_argument("--seconds", type=float, default=480, help="of all; what is not timed by then is left out")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--from", dest="first", type=int, help=argparse.SUPPRESS)
@@ -222,9 +223,10 @@ def main():
     driver = Driver()
     kinds = [kind for kind in KINDS if kind in options.only.split(",")]
     cases = {kind: read_cases(options.cases / f"{kind}.jsonl.gz") for kind in kinds}
-    if not options.tune:
-        for kind in kinds:
-            cases[kind] = [case for case in cases[kind] if case.get("label", "planned") == "planned"]
+    for kind in kinds:
+        planned = lambda case: case.get("label", "planned") in ("planned", "rest")  # noqa: E731
+        tuned = lambda case: options.tune and re.search(options.groups, case["group"])  # noqa: E731
+        cases[kind] = [case for case in cases[kind] if planned(case) or tuned(case)]
     answers, distinct = compile_all(sum(cases.values(), []), driver.capability, options.processes)
     result = {
         "card": driver.name,
@@ -268,7 +270,7 @@ def main():
     for kind in kinds:
         for group, row in result.get(kind, {}).items():
             best = min(row["us"].items(), key=lambda item: item[1]) if row["us"] else ("", 0)
-            print(kind, group, "floor", row["floor_us"], row["torch_us"], "planned", row["us"].get("planned"), "best", best)
+            print(kind, group, "floor", row["floor_us"], row["torch_us"], "library", row.get("library_us"), "planned", row["us"].get("planned"), "best", best)
     ok = ok and "stopped" not in result and not result.get("wrong_timed")
     sys.stdout.flush()
     os._exit(0 if ok else 1)

@@ -73,7 +73,7 @@ def times(torch, call, calls=200):
 
 
 def summary(stats):
-    keys = ("calls", "failed_calls", "kernel_launches", "device_launches", "device_syncs", "device_copied_bytes", "compilations")
+    keys = ("calls", "failed_calls", "kernel_launches", "device_launches", "library_launches", "device_syncs", "device_copied_bytes", "compilations")
     kept = {key: stats[key] for key in keys}
     kept["compile_seconds"] = round(stats["compile_seconds"], 3)
     kept["fallbacks"] = [{k: row[k] for k in ("op", "reason", "count")} for row in stats["fallbacks"][:20]]
@@ -398,6 +398,52 @@ def case_attention(torch, flexor, result):
                 (masked(q, k, v, mask), F.scaled_dot_product_attention(*exact, attn_mask=mask)),
             ):
                 check(found, wanted.to(getattr(torch, dtype)), result, dtype, factor=2)
+
+
+def case_products(torch, flexor, result):
+    """Products with bias, with more behind them, turned, in batches, of views: by the library where FLEXOR_CUBLASLT says so."""
+    functional = torch.nn.functional
+    torch.backends.cuda.matmul.allow_tf32 = False
+    forms = {
+        "linear": functional.linear,
+        "gelu": lambda x, w, b: functional.gelu(functional.linear(x, w, b)),
+        "relu": lambda x, w, b: torch.relu(functional.linear(x, w, b)) + 1,
+        "left_turned": lambda x, w, b: torch.matmul(x.t(), x) + b.sum() * 0 + w.sum() * 0,
+        "batches": lambda x, w, b: torch.matmul(x.unsqueeze(0).expand(3, -1, -1), w.t().unsqueeze(0) + b),
+        "columns": lambda x, w, b: functional.linear(x[:, 1:], w[:, 1:], b),
+    }
+    jitted = {name: flexor.jit(form) for name, form in forms.items()}
+    for dtype in ("float32", "float64", "bfloat16", "float16"):
+        kind = getattr(torch, dtype)
+        for name, form in forms.items():
+            for rows, width in ((1, 16), (17, 33), (300, 256), (0, 16)):
+                x, w, b = (torch.randn(size, device="cuda", dtype=kind) for size in ((rows, width), (48, width), (48,)))
+                if name == "batches":
+                    b = b.new_zeros(48)
+                found = jitted[name](x, w, b)
+                exact = form(x.double(), w.double(), b.double())
+                scale = max(1.0, float(exact.abs().max()) if exact.numel() else 1.0)
+                check(found / scale, (exact / scale).to(kind), result, dtype, factor=2)
+    result["library_launches"] = flexor.stats()["library_launches"]
+    if os.environ.get("FLEXOR_CUBLASLT") == "always":
+        assert result["library_launches"] > 50, result
+    result["timed"] = {}
+    linear, gelu = jitted["linear"], jitted["gelu"]
+    for dtype, rows, n, k in (
+        ("float32", 64, 768, 768),
+        ("float32", 1024, 3072, 768),
+        ("float64", 256, 768, 768),
+        ("bfloat16", 1024, 2304, 768),
+        ("bfloat16", 2048, 768, 3072),
+    ):
+        kind = getattr(torch, dtype)
+        x, w, b = (torch.randn(size, device="cuda", dtype=kind) for size in ((rows, k), (n, k), (n,)))
+        result["timed"][f"{dtype} {rows}x{n}x{k}"] = {
+            "flexor": times(torch, lambda: linear(x, w, b), 100)["back_to_back_us"],
+            "torch": times(torch, lambda: functional.linear(x, w, b), 100)["back_to_back_us"],
+            "flexor, gelu": times(torch, lambda: gelu(x, w, b), 100)["back_to_back_us"],
+            "torch, gelu": times(torch, lambda: functional.gelu(functional.linear(x, w, b)), 100)["back_to_back_us"],
+        }
 
 
 def run_case(name):
