@@ -18,6 +18,12 @@ Slot FrameSlots::emit(FrameOp op, Slot a, Slot b, std::int64_t immediate, FrameP
     return dst;
 }
 
+Slot FrameSlots::value_of_sum(const Dim& sum, const Dim& a, const Dim& b, FrameProgram& program) {
+    if (sum.op() != DimOp::kAdd || computed_.contains(sum)) return value(sum, program);
+    const Slot left = value(a, program);
+    return computed_[sum] = emit(FrameOp::kAdd, left, value(b, program), 0, program);
+}
+
 Slot FrameSlots::value(const Dim& d, FrameProgram& program) {
     if (d.is_symbol()) return symbol(d.symbol_id());
     const auto found = computed_.find(d);

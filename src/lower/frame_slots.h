@@ -23,6 +23,8 @@ public:
 
     // Appends to `program` what computes `d`; reuses what the scope has computed already.
     Slot value(const Dim& d, executable::FrameProgram& program);
+    // The value of `sum`, which is a + b: a sum of many terms that grows term by term takes one instruction a term.
+    Slot value_of_sum(const Dim& sum, const Dim& a, const Dim& b, executable::FrameProgram& program);
     // Appends one instruction; its destination is a fresh slot.
     Slot emit(executable::FrameOp op, Slot a, Slot b, std::int64_t immediate, executable::FrameProgram& program);
     void open_scope() { computed_.clear(); }

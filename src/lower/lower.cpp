@@ -642,6 +642,8 @@ Expected<void> Lowerer::lower_unit(const Unit& unit, std::size_t position) {
         case UnitKind::kConcat: {
             const Reg result = first.results[0];
             types::TensorType target = type(result);
+            target.offset = program_.env.simplify(target.offset);
+            Dim step = 0;  // from one operand's place to the next one's
             const std::size_t axis = concat_axis(first);
             const bool grows = std::ranges::any_of(block().steps, [&](const Step& s) {
                 return s.kind == Step::Kind::kGrow && s.buffer == buffer_slot(result);
@@ -649,6 +651,9 @@ Expected<void> Lowerer::lower_unit(const Unit& unit, std::size_t position) {
             for (Reg operand : first.operands) {
                 if (operand == kNoReg) continue;
                 if (type(operand).rank() != target.rank()) continue;  // torch's empty rank-1 operand
+                const Dim offset = program_.env.simplify(target.offset + step);
+                slots_.value_of_sum(offset, target.offset, step, frame());
+                target.offset = offset;
                 KernelBuilder copy(program_, source(), units_, *grouper_, producers_);
                 copy.kernel.name = builder.kernel.name;
                 copy.kernel.kind = loopir::KernelKind::kRow;
@@ -658,7 +663,7 @@ Expected<void> Lowerer::lower_unit(const Unit& unit, std::size_t position) {
                 copy.collapse(copy.kernel.body);
                 FLEXOR_TRY(launch(copy, first));
                 block().steps.back().unless_grown = grows && operand == first.operands[0];
-                target.offset = target.offset + target.strides[axis] * type(operand).sizes[axis];
+                step = program_.env.simplify(target.strides[axis] * type(operand).sizes[axis]);
             }
             return {};
         }

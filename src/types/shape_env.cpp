@@ -505,8 +505,12 @@ Dim ShapeEnv::fold_node(const Dim& d) const {
 Dim ShapeEnv::fold(const Dim& d) const {
     if (d.is_constant() || d.is_symbol()) return fold_node(d);
     std::vector<Dim> operands;
-    for (const Dim& operand : d.operands()) operands.push_back(fold(operand));
-    return fold_node(Dim::rebuild(d.op(), operands));
+    bool changed = false;
+    for (const Dim& operand : d.operands()) {
+        operands.push_back(fold(operand));
+        changed |= operands.back() != operand;
+    }
+    return fold_node(changed ? Dim::rebuild(d.op(), operands) : d);
 }
 
 Dim ShapeEnv::simplify(const Dim& d) const {

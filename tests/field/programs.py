@@ -1,7 +1,18 @@
 """Small programs for the field tests: one function, built or assembled in a line or two, with a session that counts."""
 
+import os
+import subprocess
+import sys
+
 import flexor
 import torch
+
+
+def in_another_process(code, *arguments):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 class Program:

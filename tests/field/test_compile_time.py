@@ -110,7 +110,7 @@ def test_f160_a_count_of_events_that_changes_in_every_call():
     assert jitted.stats()["translations"] <= 3
 
 
-@pytest.mark.parametrize("count", [100, 300])
+@pytest.mark.parametrize("count", [100, 1000])
 def test_f162_many_ragged_inputs(count):
     """Packed into one tensor and taken apart again; no recursion over the number of inputs."""
 
@@ -121,3 +121,21 @@ def test_f162_many_ragged_inputs(count):
     kinds = (torch.float32, torch.int64, torch.uint8)
     pieces = [torch.arange(i % 7, dtype=kinds[i % 3]) for i in range(count)]
     assert torch.equal(jitted(pieces), pack(pieces))
+
+
+def pack(parts):
+    """One buffer of bytes of all parts, and the parts again as views of it."""
+    whole = torch.cat([part.view(torch.uint8) for part in parts])
+    found, at = [], 0
+    for part in parts:
+        count = part.numel() * part.element_size()
+        found.append(whole[at : at + count].view(part.dtype))
+        at += count
+    return whole, found
+
+
+def test_f162_many_ragged_parts_in_one_buffer(field):
+    f = field(pack)
+    for count in (100, 1000):
+        f([torch.arange(8 * (i % 13 + 1)).to((torch.float32, torch.int64, torch.float16)[i % 3]) for i in range(count)])
+    field.leaves(".view", ".element_size", "torch.cat", "[]", "*", "+", "+=")  # the bytes of numbers, and what is made of them

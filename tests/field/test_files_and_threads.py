@@ -12,20 +12,13 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is the oracle")
 flexor = pytest.importorskip("flexor", reason="the engine is not built")
 
-from programs import Program  # noqa: E402
+from programs import Program, in_another_process  # noqa: E402
 
 
 def saved(program, folder, name="program.flx"):
     path = folder / name
     program.module.save(path)
     return path
-
-
-def in_another_process(code, *arguments):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def together(count, work):
