@@ -607,6 +607,100 @@ def scalars_of_numpy(jit):
     return [f(a, X) for a in (np.float64(1), np.int8(3), np.bool_(True), np.array(2.5), np.float32(-0.0))]
 
 
+def scalars_of_numpy_are_no_views(jit):
+    @jit
+    def sorted_by_bubbles(x):
+        for _ in range(len(x)):
+            for i in range(len(x) - 1):
+                if x[i] > x[i + 1]:
+                    x[i], x[i + 1] = x[i + 1], x[i]
+        return x
+
+    @jit
+    def kept(x, log):
+        first, items = x[0, 0], [v for v in x[1]]
+        log.append(x[0, 1])
+        x += 1
+        return first, items, x[0, 0]
+
+    @jit
+    def counted(x, n):
+        total = x.sum()
+        before = total
+        for i in range(n):
+            total += x[0, i]
+        total *= 2
+        return before, total
+
+    @jit
+    def without_axes(x):
+        part, other = x[0, 0, ...], x[:1, 0].squeeze()
+        part += 1
+        other *= 3
+        return part, other, x
+
+    @jit
+    def read(x):
+        return x[0, 0] + x[1, 1], [row[0] for row in x]
+
+    seen = []
+    for n in (1, 2, 4, 17):
+        x, log = np.arange(4.0 * n).reshape(4, n)[:, ::-1].copy(), []
+        seen += [sorted_by_bubbles(x[0]), counted(x, n), without_axes(x.copy()), tried(kept, x, log), log, tried(read, x)]
+    return seen
+
+
+def arrays_made_of_numbers(jit):
+    @jit
+    def made(n, x):
+        return np.zeros(n), np.ones((n, 2), bool), np.full(n, 2), np.full((2, n), x[0]), np.arange(1, n), np.eye(n, 3), np.empty((0, n))
+
+    @jit
+    def gathered(n, x):
+        out = []
+        for i in range(n):
+            out.append(x[i] * 2)
+        return np.array(out), np.array([x, x]), np.asarray(x, np.float32), np.array(x) is x, np.asarray(x) is x
+
+    @jit
+    def alone(n):
+        table = np.zeros(n + 1, np.int64)
+        for i in range(1, n + 1):
+            table[i] = table[i - 1] + i
+        return table
+
+    @jit
+    def ordered(x):
+        return np.argsort(x % 3, kind="stable"), x.argsort(stable=True)
+
+    x = np.array([3.0, np.nan, 1.0, 2.0, 1.0, 0.0])
+    seen = [tried(f, n, x) for n in (3, 1, 2, 0, -1) for f in (made, gathered)]
+    return seen, [tried(alone, n) for n in (4, 1, 0, -1, -2)], ordered(x), ordered(np.arange(40) % 7)
+
+
+def writes_that_meet_what_they_read(jit):
+    @jit
+    def summed(x):
+        x[1:] += x[:-1]
+        return x
+
+    @jit
+    def turned(x):
+        x[...] = x.T
+        x[:] = x[::-1] * 2
+        return x
+
+    @jit
+    def moved(x, order):
+        x[:] = x[order]
+        return x
+
+    return [
+        (summed(np.arange(n * 1.0)), turned(np.arange(1.0 * n * n).reshape(n, n)), moved(np.arange(n * 1.0), np.arange(n)[::-1].copy()))
+        for n in (1, 2, 16, 17, 33)
+    ]
+
+
 def classes_that_change(jit):
     class Base:
         k = 1
@@ -676,6 +770,9 @@ WORLDS = [
     lists_sorted_in_place,
     recursion,
     scalars_of_numpy,
+    scalars_of_numpy_are_no_views,
+    arrays_made_of_numbers,
+    writes_that_meet_what_they_read,
     classes_that_change,
     generators_that_are_left,
 ]

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flexor.frontend.cpython import (
+    arrays,
     attributes,
     builtin,
     classes,
@@ -305,15 +306,23 @@ def _framework(t: Translator, name: str, function: Any, arguments: Arguments, ke
     def write() -> Value:
         tensors = [v for v in (*arguments, *keywords.values()) if evaluate.is_tensor(v)]
         nested = [i for v in arguments if isinstance(v, (TupleValue, ListValue)) for i in v.items if evaluate.is_tensor(i)]
-        if framework != t.lowering.framework or (not tensors and not nested and framework == "numpy"):
+        if framework != t.lowering.framework:
+            if name in arrays.MADE_OF_NUMBERS:
+                t.begin_in("numpy")
             raise NotWritten("a function of another framework")
+        if framework == "numpy" and not (tensors or nested or _has_arrays(arguments)) and name not in arrays.MADE_OF_NUMBERS:
+            raise NotWritten("numbers that NumPy makes scalars of")
         if "out" in keywords and framework == "torch":
             return _into(t, name, arguments, keywords)
-        return lowering.rows(framework)[name](t.lowering, arguments, keywords)  # type: ignore[no-any-return]
+        return arrays.check_axes(name, lowering.rows(framework)[name](t.lowering, arguments, keywords))  # type: ignore[no-any-return]
 
     if framework == "torch" and "out" in keywords and (t.has_effects or t.lowering.has_writes):
         raise NotTranslated("an output argument, which may get another shape, behind effects", t.state.top.line)
     return t.attempt(write, lambda: t.foreign(name, function, arguments, keywords, is_pure=not lowering.draws(name), learns=True))
+
+
+def _has_arrays(arguments: Arguments) -> bool:
+    return any(isinstance(v, RunList) and v.element[0] == "tensor" for v in arguments)
 
 
 def _into(t: Translator, name: str, arguments: Arguments, keywords: Keywords) -> Value:
@@ -683,7 +692,7 @@ def tensor_method(t: Translator, receiver: Dynamic, name: str, arguments: Argume
     def write() -> Value:
         if row is None or is_replaced:
             raise NotWritten(name)
-        return row(t.lowering, [receiver, *arguments], keywords)  # type: ignore[no-any-return]
+        return arrays.check_axes(f"{lowering.methods(framework)}.{name}", row(t.lowering, [receiver, *arguments], keywords))  # type: ignore[no-any-return]
 
     def otherwise() -> Value:
         function = functools.partial(_invoke, name)

@@ -8,6 +8,8 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
+
 from flexor.frontend.cpython import attributes, builtin, calls, exceptions, helpers, indexing, instances
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
@@ -139,6 +141,8 @@ def binary(t: Translator, op: str, a: Value, b: Value, in_place: bool = False) -
         a, b = (_as_builtin(v, function.__name__.rstrip("_")) for v in (a, b))
     if all_plain([a, b]):
         return fold(t, op, function, [a, b])
+    if in_place and t.lowering.framework == "numpy" and isinstance(a, Dynamic) and a.rank == 0 and t.class_of_input(a) is not np.ndarray:
+        in_place = False  # NumPy's scalars do not change
     by_method = instances.binary(t, op, a, b, in_place)
     if by_method is not NotImplemented:
         return by_method  # type: ignore[no-any-return]

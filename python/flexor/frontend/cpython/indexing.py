@@ -169,14 +169,17 @@ def _steps(t: Translator, tensor: Dynamic, index: Value) -> list[Value]:
     return items
 
 
-def selected(t: Translator, tensor: Dynamic, index: Value) -> Value:
-    """A view by basic indexing, or the elements that tensors of indices and masks name."""
+def selected(t: Translator, tensor: Dynamic, index: Value, *, writes: bool = False) -> Value:
+    """A view by basic indexing, or the elements that tensors of indices and masks name; for one element NumPy has a scalar, but where
+    it `writes`."""
     steps = _steps(t, tensor, index)
     if len(steps) == 1 and _is_mask(steps[0]):
         _fits(t, tensor, steps[0])
         return t.writer.op("mask_select", tensor, steps[0])
     value, indices = _walked(t, tensor, steps, writes=False)
     if not indices:
+        if t.lowering.framework == "numpy" and value.rank == 0 and not writes:
+            return _scalar(t, value, index)
         return t.lowering.view_of(tensor) if value is tensor else value  # type: ignore[no-any-return]
     value, axis = _adjacent(t, value, [at for at, _ in indices])
     parts = [part for _, part in indices]
@@ -242,6 +245,17 @@ def _walked(t: Translator, tensor: Dynamic, steps: list[Value], *, writes: bool)
     if writes and any(item.rank == 0 for _, item in indices) and indices[-1][0] - indices[0][0] + 1 != len(indices):
         raise NotWritten("an index without axes on the other side of a slice")
     return (op("clone", value) if copies and t.knowledge.selects else value), indices
+
+
+def _scalar(t: Translator, element: Dynamic, index: Value) -> Dynamic:
+    """An element of an array as NumPy's scalar, which later writes to the array do not change."""
+    items = index.items if isinstance(index, TupleValue) else [index]
+    if any(isinstance(i, Known) and (i.object is Ellipsis or isinstance(i.object, tuple) and Ellipsis in i.object) for i in items):
+        raise NotWritten("an array without axes")
+    if t.knowledge.copies:
+        return t.writer.op("clone", element)
+    t.has_viewed = True  # a view in its place, as long as nothing is written
+    return element
 
 
 def _adjacent(t: Translator, value: Dynamic, axes: list[int]) -> tuple[Dynamic, int]:
@@ -413,7 +427,7 @@ def set_item(t: Translator, container: Value, index: Value, value: Value) -> Non
                 return _fill_where(t, container, index, value)
             if any(isinstance(i, Dynamic) and i.kind == "tensor" and not _is_integer(i) for i in _steps(t, container, index)):
                 return _put(t, container, index, value)
-            view = selected(t, container, index)
+            view = selected(t, container, index, writes=True)
             return t.lowering.written(view, "assign", value)  # type: ignore[no-any-return]
 
         t.attempt(

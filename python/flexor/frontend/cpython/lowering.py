@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flexor.frontend.cpython import signatures
+from flexor.frontend.cpython.arrays import Arrays
 from flexor.frontend.cpython.composites import Composites
 from flexor.frontend.cpython.guards import Guards
 from flexor.frontend.cpython.layers import Layers
@@ -32,13 +33,14 @@ def lifted(value: Any) -> Any:
     return value if isinstance(value, (Value, list)) else Known(value)
 
 
-class Lowering(Composites, Layers, Losses, Matrices, Masked, Orders, Placement, Ranges, Windows):
+class Lowering(Arrays, Composites, Layers, Losses, Matrices, Masked, Orders, Placement, Ranges, Windows):
     """The names that an expression of a row may call. Ops of the registry are attributes."""
 
     def __init__(self, writer: Writer, guards: Guards, framework: str, assume: Callable[..., None], has_acted: Callable[[], bool]) -> None:
         self.writer, self.guards, self.framework, self.assume = writer, guards, framework, assume
         self.has_acted = has_acted  # whether what is written stands behind an effect
         self.writes = 0  # written so far, to memory that others may see
+        self.has_written = False  # anything, to any memory
         self.targets: set[str | None] = set()  # the inputs whose memory that is; None: one that is not known
 
     @property
@@ -370,6 +372,7 @@ class Lowering(Composites, Layers, Losses, Matrices, Masked, Orders, Placement, 
         while values and is_none(values[-1]):
             values.pop()
         self.writer.ops(op, [self.tensor(target), *values], attributes)
+        self.has_written = True
         if not target.is_fresh:  # what nobody else sees is no effect
             self.writes += 1
             self.targets.add(target.root)

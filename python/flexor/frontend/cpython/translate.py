@@ -80,6 +80,7 @@ class Knowledge:
     numbers: dict[tuple[Any, ...], float] = dataclasses.field(default_factory=dict)  # that objects of the arguments held, by path
     varying_numbers: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)  # those that have been found to be others
     selects: bool = False  # what a tensor without axes chooses from another is a view, and someone can tell that from a copy
+    copies: bool = False  # scalars of NumPy's are not views of where they come from, and someone can tell that
     live: set[tuple[int, Any]] = dataclasses.field(default_factory=set)  # attributes that the function writes
     elements: dict[Any, Element] = dataclasses.field(default_factory=dict)  # of lists that loops fill
     results: dict[tuple[Any, ...], tuple[str, int]] = dataclasses.field(default_factory=dict)  # tensors that sites gave
@@ -155,6 +156,7 @@ class Translator:
         self.clobbers = False  # calls of the run may change objects of Python's that are read later
         self.has_rolled = False
         self.has_copied = False  # such a view is a copy
+        self.has_viewed = False  # such a scalar is a view
         self.has_shown = False  # tensors that may be such copies have been handed to Python
         self.flags: list[Dynamic] = []  # arguments that have decided branches
         self.learns = False  # the kinds of some results are still to be seen
@@ -194,8 +196,10 @@ class Translator:
             raise NotTranslated("an exception that the function catches, beside effects", self._acts_in_try or self.catches)
         if self.opens and not (self.has_effects or self.has_lasting_writes):
             self.catches = frame.line  # Python begins such a call anew, and leaves its managers itself
-        if self.has_copied and (self.has_shown or self.has_effects or self.lowering.has_writes):
-            self.knowledge.selects = True
+        writes = self.has_effects or self.lowering.has_written
+        if (self.has_copied and (self.has_shown or writes)) or (self.has_viewed and writes):
+            self.knowledge.selects |= self.has_copied
+            self.knowledge.copies |= self.has_viewed
             raise Restart
         effects.check_order(self)
         self.objects.settle()
@@ -753,12 +757,16 @@ class Translator:
             self.knowledge.by_python |= made_by
             raise Restart
 
+    def begin_in(self, framework: str) -> None:
+        """Begins anew in a framework; returns where tensors among the inputs have said which it is."""
+        if self.knowledge.framework is None and all(v.kind != "tensor" or v is self.stand_in for v in self.writer.inputs):
+            self.knowledge.framework = framework
+            raise Restart
+
     def check_framework(self, obj: Any) -> None:
         """Refuses arrays in a function of torch's and the other way round: a program computes with one framework's rules."""
         if isinstance(obj, (np.ndarray, np.generic)) != (self.lowering.framework == "numpy") and not isinstance(obj, (bool, int, float)):
-            if self.knowledge.framework is None and all(v.kind != "tensor" or v is self.stand_in for v in self.writer.inputs):
-                self.knowledge.framework = "numpy" if self.lowering.framework == "torch" else "torch"
-                raise Restart
+            self.begin_in("numpy" if self.lowering.framework == "torch" else "torch")
             line = self.state.top.line if self.state.frames else None
             raise NotTranslated("tensors of torch and of NumPy in one function", line)
         if attributes.is_tensor_object(obj):
