@@ -4,6 +4,7 @@
 #include <map>
 
 #include "bytecode/opcodes.h"
+#include "ops/write.h"
 #include "support/check.h"
 #include "support/text.h"
 
@@ -418,7 +419,9 @@ Expected<std::vector<StaticType>> infer_site(const ops::OpDef& op, const CallSit
                                              types::Promotion promotion, std::vector<ops::Requirement>* requirements) {
     const std::optional<SiteArguments> arguments = site_arguments(op, site, operands, env);
     std::vector<StaticType> out;
-    if (arguments) {
+    if (arguments && ops::copies(op) && arguments->args[0].type == arguments->args[1].type) {
+        out.push_back(StaticType::of(arguments->args[0].type));  // the run knows whether the two are one
+    } else if (arguments) {
         std::vector<ops::Requirement> stated;
         FLEXOR_ASSIGN(const types::Attrs attrs, ops::check_attrs(op, arguments->attrs));
         FLEXOR_ASSIGN(const ops::Inferred inferred,

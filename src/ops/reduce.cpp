@@ -151,8 +151,11 @@ GraphValue variance(GraphBuilder& g, GraphValue given, const Attrs& attrs) {
     const Dim count = reduced_count(g.type(given).type, attrs);
     const GraphValue mean = g.op("div", {g.op("reduce_sum", {x}, axes_of(attrs, true)), g.dim(count)});
     const GraphValue square = g.op("square", {g.op("sub", {x, mean})});
-    const GraphValue sum = g.op("reduce_sum", {square}, axes_of(attrs, attrs.flag("keepdim")));
-    return g.op("div", {sum, g.dim(Dim::max(count - attrs.integer("correction"), 0))});
+    GraphValue sum = g.op("reduce_sum", {square}, axes_of(attrs, attrs.flag("keepdim")));
+    const Dim correction = attrs.integer("correction");
+    // One element deviates by nothing, whatever a contraction of its product with the difference leaves: 0 / 0, not inf.
+    if (!correction.is_constant(0)) sum = g.op("mul", {sum, g.dim(Dim::min(count - 1, 1))});
+    return g.op("div", {sum, g.dim(Dim::max(count - correction, 0))});
 }
 std::vector<GraphValue> lower_var(GraphBuilder& g, std::span<const GraphValue> args, const Attrs& attrs) {
     return {cast_to(g, variance(g, args[0], attrs), g.result_dtype())};

@@ -139,7 +139,9 @@ class Generator:
 
     def is_weight(self, pair):
         """Whether the memory is a weight's, which nobody may write."""
-        return any(_storage(pair.e) == _storage(w) for w in self.program.weights)
+        first = len(self.program.inputs)
+        weights = self.states[0][first : first + len(self.program.weights)]
+        return any(_storage(pair.e) == _storage(w.e) for w in weights)
 
     def tensors(self, want=lambda p: True):
         return [i for i, v in enumerate(self.states[0]) if isinstance(v, Pair) and want(v)]

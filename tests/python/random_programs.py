@@ -97,6 +97,8 @@ class Pair:
 def _double_like(e):
     if not e.is_floating_point():
         return e
+    if any(n > 1 and not stride for n, stride in zip(e.size(), e.stride())):
+        return e.double()
     t = torch.empty_strided(e.size(), e.stride(), dtype=torch.float64)
     return t.copy_(e.double())
 
