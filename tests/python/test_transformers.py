@@ -99,6 +99,7 @@ FORWARD = {
     "gpt2, a tuple": (gpt2, _tokens, {"return_dict": False}),
     "gpt2, no cache": (gpt2, _masked, {"use_cache": False}),
     "t5, all outputs": (_by_steps(t5), _translated, EVERYTHING),
+    "t5, a cache of its own": (t5, _labelled, {}),
     "t5, labels": (t5, _labelled, {"use_cache": False}),
 }
 

@@ -135,6 +135,7 @@ def _write(t: Translator, key: tuple[int, str], what: str, put: Any, value: Valu
     effects.write(t, key, what, put, value)
 
 
+_READ = ("get", "items", "keys", "values", "__contains__", "__len__")  # methods of dicts that are followed
 CHANGEABLE = (list, dict, set, bytearray, collections.deque)
 CONTENTS: Any = type("Contents", (), {"__repr__": lambda self: "contents", "__slots__": ()})()
 
@@ -553,7 +554,7 @@ def _of_descriptor(t: Translator, obj: Any, name: str, raw: Any, gets: types.Fun
 
 def _opaque(t: Translator, obj: Any, name: str) -> Value:
     """An attribute behind something that is not followed: asked for now, and again by the guard."""
-    if id(obj) in t.private and isinstance(obj, CHANGEABLE):
+    if id(obj) in t.private and isinstance(obj, CHANGEABLE) and name not in _READ:
         raise NotTranslated("a method of what a class of the function's own holds", t.state.top.line)
     try:
         found = getattr(obj, name)

@@ -348,6 +348,9 @@ def _python(
     walk = modules.walks().get(function)
     if walk is not None and arguments and isinstance(arguments[0], Known) and not keywords and len(arguments) == 1:
         return SequenceIterator(walk(t, "", arguments[0].object))
+    asked = library.configuration(t, function, arguments, keywords)
+    if asked is not None:
+        return asked
     function = recurrent.replaced().get(function, function)  # type: ignore[assignment]
     torch = sys.modules.get("torch")
     if torch is not None and function is torch.nn.Module.__call__ and arguments and isinstance(arguments[0], Known):

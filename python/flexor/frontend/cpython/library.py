@@ -7,6 +7,7 @@ import itertools
 import logging
 import math
 import operator
+import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from flexor.frontend.cpython.values import (
     SequenceIterator,
     TupleValue,
     Value,
+    whole,
 )
 
 if TYPE_CHECKING:
@@ -275,3 +277,37 @@ FUNCTIONS: dict[Any, Handler] = {
     math.trunc: _unary(_trunc),
     round: _round,
 }
+
+
+_CONFIGURATIONS = ("transformers.configuration_utils", "transformers.configuration_utils_base")
+
+
+def configuration(t: Translator, function: types.FunctionType, arguments: Arguments, keywords: Keywords) -> Value | None:
+    """What `get_text_config` of a configuration of transformers gives where that is a changed copy: made when the function is
+    translated, as nothing but the program sees it. Everything that the configuration holds is guarded."""
+    if function.__name__ != "get_text_config" or function.__module__ not in _CONFIGURATIONS or not arguments:
+        return None
+    config = arguments[0]
+    given = [*arguments[1:], *keywords.values()]
+    if not isinstance(config, Known) or not evaluate.all_plain(given) or any(number == id(vars(config.object)) for number, _ in t.state.written):
+        return None
+    made = function(config.object, *map(whole, arguments[1:]), **{name: whole(value) for name, value in keywords.items()})
+    if made is config.object or any(made is held for held in vars(config.object).values()):
+        return None  # found, not made: followed
+    _guard_whole(t, vars(config.object))
+    t.hold_privately(made)
+    t.hold_privately(vars(made))
+    return Known(made)
+
+
+def _guard_whole(t: Translator, holder: Any) -> None:
+    if isinstance(holder, dict):
+        t.guards.keys(holder)
+        for key, held in holder.items():
+            t.guards.item(holder, key, held)
+            _guard_whole(t, held)
+    elif isinstance(holder, list):
+        t.guards.length(holder, len(holder))
+        for at, held in enumerate(holder):
+            t.guards.element(holder, at, held)
+            _guard_whole(t, held)
