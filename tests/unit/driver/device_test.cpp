@@ -75,7 +75,7 @@ TEST_F(DeviceRuns, ExplainsAndTimesKernels) {
     ExplainOptions options;
     options.profile = true;
     options.call = there();
-    const std::vector<Value> arguments{on(Value(floats({2, 3})))};
+    const std::vector<Value> arguments{on(Value(counting({2, 3})))};
     const auto told = session.explain(module, arguments, options);
     ASSERT_TRUE(told.has_value()) << told.error().to_string();
     ASSERT_EQ(told->kernels.size(), 1u);
@@ -99,7 +99,7 @@ TEST_F(DeviceRuns, ExplainsAndTimesKernels) {
   CALL_OP cumsum 1 axis=0
   RETURN 1
 )");
-    const auto here = session.explain(sorted, {{Value(floats({50}))}}, options);
+    const auto here = session.explain(sorted, {{Value(counting({50}))}}, options);
     ASSERT_TRUE(here.has_value()) << here.error().to_string();
     ASSERT_EQ(here->kernels.size(), 2u) << here->text;
     EXPECT_EQ(here->kernels[0].bytes, 4 * (50 + 50));
