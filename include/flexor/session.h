@@ -32,9 +32,10 @@ struct PoolAllocator {
 };
 
 struct SessionOptions {
-    bool compile = true;      // false: interpreter only
-    bool exact_only = false;  // no symbols: one entry per exact shape (the "before" of the classic experiment)
-    int threads = 0;          // threads of the process's kernels, up to 1024; 0: leave them as they are
+    bool compile = true;          // false: interpreter only
+    bool compile_behind = false;  // regions are interpreted while a thread compiles them: a call never waits for that
+    bool exact_only = false;      // no symbols: one entry per exact shape (the "before" of the classic experiment)
+    int threads = 0;              // threads of the process's kernels, up to 1024; 0: leave them as they are
     // bytes of pool memory kept and reused; 0: none. Not above the hard limit; the default gives way to a smaller one
     std::uint64_t soft_limit = std::uint64_t{256} << 20;
     std::uint64_t hard_limit = 0;         // bytes that pool memory never exceeds; 0: none
@@ -119,7 +120,9 @@ public:
     Expected<void> require_hooks(const Module& module) const;
 
     // Makes a host function (or a foreign value) reachable under a name. Binding a name again replaces it.
-    void bind(std::string name, ForeignFunction function);
+    // is_typed: the program is told what it gives before it runs (a promise of a tensor); its calls are counted apart, as
+    // typed calls, and are no fallbacks.
+    void bind(std::string name, ForeignFunction function, bool is_typed = false);
     void bind_value(std::string name, Value value);
 
     // Runs the program once and tells the five steps (load, symbolise, match guards, specialise, generate and register)
@@ -149,6 +152,9 @@ public:
     // Waits for what calls have given to the stream of that device. A kernel that stumbled, over an index that is out of
     // range say, is an error of this or of the next call there, whichever comes first.
     Expected<void> synchronize(Device device, void* stream = nullptr);
+
+    // Waits until all that calls so far have left to the compiling thread is done.
+    void settle();
 
     // Gives idle pool memory back to the system; returns the bytes.
     std::uint64_t trim();

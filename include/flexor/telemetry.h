@@ -85,6 +85,7 @@ struct Stats {
 
     std::uint64_t compiled_ops = 0;     // op executions inside compiled regions
     std::uint64_t interpreted_ops = 0;  // op executions outside, foreign calls among them
+    std::uint64_t typed_calls = 0;      // calls of the host that say before the run what they give; no fallbacks
     double fallback_rate = 0;           // interpreted / all
     double fallback_seconds = 0;
     bool fallback_alarm = false;         // fallback_rate > 0.1

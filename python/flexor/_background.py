@@ -18,14 +18,15 @@ def copies(values: Sequence[Any]) -> list[Any]:
     return [v.detach().clone() if hasattr(v, "detach") else v.copy() if hasattr(v, "ctypes") else v for v in values]
 
 
-def run_once(program: Callable[..., Any], values: Sequence[Any], then: Callable[[], None]) -> None:
-    """Runs a program in a thread, which compiles it, drops what it gives, and calls `then`."""
+def run_once(program: Callable[..., Any], values: Sequence[Any], settle: Callable[[], None], then: Callable[[], None]) -> None:
+    """Runs a program in a thread, drops what it gives, waits until what it has met is compiled, and calls `then`."""
 
     def work() -> None:
         torch = sys.modules.get("torch")
         try:
             with _one_at_a_time, torch.no_grad() if torch is not None else contextlib.nullcontext():
                 program(*values)
+                settle()
         except FlexorError:
             pass  # the call that comes to this place will tell
         finally:

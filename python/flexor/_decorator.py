@@ -91,7 +91,8 @@ def jit(
     dims        sizes of arguments by name: {"x": ["B", flexor.Dim("S", 1, 4096), flexor.FROZEN]}; None: any
     weights     "live": parameters and buffers of modules are read anew at every call; "frozen": they are packed with the program,
                 anew after a change through the jitted module or an optimiser; another change raises StaleWeights
-    compile     False: programs are interpreted; "async": Python runs the calls of a new program until it is compiled
+    compile     False: programs are interpreted; "async": no call waits for the compiler; Python runs those of a new program
+                until it is compiled, the interpreter those of sizes that need another compilation
     fallback    what happens where a function cannot be followed and Python runs it: "warn" (once per reason, by logging),
                 "raise" (NotSupported), "silent" (counted in stats() as always)
     exact_only  one compilation per exact shape, in a session of the function's own

@@ -354,7 +354,7 @@ class Jit(JitBase, Generic[P, R]):
                     del self._pending[key]
                     self._translations.setdefault(key, []).insert(0, made)
 
-        _background.run_once(made.call, _background.copies(values), ready)
+        _background.run_once(made.call, _background.copies(values), self._session.settle, ready)
         return True
 
     def _wait(self, args: Any, kwargs: Any) -> Any:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
+import functools
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -73,7 +76,30 @@ class Options:
 
     def session(self) -> Session:
         """Where programs run: a session of the function's own where an option asks for one, else the default session."""
+        is_behind = self.compile == "async"
         if self.compile is not False and not self.exact_only and self.soft_limit is None and self.hard_limit is None:
-            return default_session()
-        limits: dict[str, Any] = {} if self.soft_limit is None else {"soft_limit": self.soft_limit}
-        return Session(compile=self.compile is not False, exact_only=self.exact_only, hard_limit=self.hard_limit, **limits)
+            return behind_session() if is_behind else default_session()
+        given: dict[str, Any] = {} if self.soft_limit is None else {"soft_limit": self.soft_limit}
+        made = Session(
+            compile=self.compile is not False, compile_behind=is_behind, exact_only=self.exact_only, hard_limit=self.hard_limit, **given
+        )
+        return _settled_at_the_end(made) if is_behind else made
+
+
+@functools.cache
+def behind_session() -> Session:
+    """Where functions with compile="async" run that ask for nothing else."""
+    return _settled_at_the_end(Session(compile_behind=True))
+
+
+def _settled_at_the_end(session: Session) -> Session:
+    """A session whose thread is not in the compiler when the process ends."""
+    held = weakref.ref(session)
+
+    def settle() -> None:
+        found = held()
+        if found is not None:
+            found.settle()
+
+    atexit.register(settle)
+    return session

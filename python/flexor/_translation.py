@@ -61,7 +61,7 @@ class Translation:
         self.is_settled = not translator.learns
         for hook in translator.writer.hooks:
             for place in (session, _interpreter()):
-                place.bind(hook, _Hook(translator, hook))
+                place.bind(hook, _Hook(translator, hook), is_typed=hook in translator.writer.typed)
 
     def live_objects(self, shape: Shape) -> list[Any] | None:
         """What the program reads of the world around it and of objects among the arguments; None where that is gone or has another

@@ -53,6 +53,7 @@ class Session(RunnerBase):
     """Compiled entries, a memory pool, hooks and telemetry; any number of threads may use one.
 
     compile       False: interpret only
+    compile_behind  regions are interpreted while a thread compiles them: no call waits for that
     exact_only    one compilation per exact shape (the "before" of symbolic shapes)
     threads       threads of the process's kernels, up to 1024; 0 leaves them as they are
     soft_limit    bytes of pool memory kept and reused: a count or text such as "256MB"; the default gives way to a smaller hard limit
@@ -68,6 +69,7 @@ class Session(RunnerBase):
         self,
         *,
         compile: bool = True,
+        compile_behind: bool = False,
         exact_only: bool = False,
         threads: int = 0,
         soft_limit: int | str | None = "256MB",
@@ -76,6 +78,7 @@ class Session(RunnerBase):
     ) -> None:
         self.native = _native or _flexor.NativeSession(
             compile=_kinds.flag("Session", "compile", compile),
+            compile_behind=_kinds.flag("Session", "compile_behind", compile_behind),
             exact_only=_kinds.flag("Session", "exact_only", exact_only),
             threads=_kinds.integer("Session", "threads", threads, bits=32),
             soft_limit=_bytes("soft_limit", soft_limit),
@@ -84,12 +87,14 @@ class Session(RunnerBase):
         self._bind(self.native, self.native.address())
         self.native.set_event_sink(_tell)
 
-    def bind(self, name: str, function: Callable[..., Any]) -> None:
+    def bind(self, name: str, function: Callable[..., Any], *, is_typed: bool = False) -> None:
         """Makes a Python function reachable as a foreign hook; binding a name again replaces it.
 
         It gets tensors of the framework of the run, and returns what an input may be. Its exception leaves the run as it is.
+        is_typed: programs are told what it gives before they run; its calls are counted as typed calls, and are no fallbacks.
         """
-        _flexor_fast.bind_hook(self.native.address(), _kinds.text("bind", "name", name), _kinds.function("bind", "function", function))
+        text, called = _kinds.text("bind", "name", name), _kinds.function("bind", "function", function)
+        _flexor_fast.bind_hook(self.native.address(), text, called, _kinds.flag("bind", "is_typed", is_typed))
 
     def bind_value(self, name: str, value: Any) -> None:
         """Makes a value reachable under a name, for LOAD_FOREIGN and FunctionBuilder.foreign_value; binding a name again
@@ -177,6 +182,10 @@ class Session(RunnerBase):
     def reset_stats(self) -> None:
         """Sets every counter to zero; compiled entries stay."""
         self.native.reset_stats()
+
+    def settle(self) -> None:
+        """Waits until all that calls so far have left to the compiling thread is done."""
+        self.native.settle()
 
     def trim(self) -> int:
         """Gives idle pool memory back to the system; returns the bytes."""

@@ -29,10 +29,11 @@ void bind_session(nb::module_& m) {
     nb::class_<Session>(m, "NativeSession")
         .def(
             "__init__",
-            [](Session* self, bool compile, bool exact_only, int threads, std::uint64_t soft_limit,
+            [](Session* self, bool compile, bool compile_behind, bool exact_only, int threads, std::uint64_t soft_limit,
                std::uint64_t hard_limit, bool fuse, bool poison, bool fail_guards, bool end_at_once) {
                 SessionOptions options;
                 options.compile = compile;
+                options.compile_behind = compile_behind;
                 options.exact_only = exact_only;
                 options.threads = threads;
                 options.soft_limit = soft_limit;
@@ -48,9 +49,10 @@ void bind_session(nb::module_& m) {
                 self->~Session();
                 raise(error);
             },
-            nb::kw_only(), nb::arg("compile") = true, nb::arg("exact_only") = false, nb::arg("threads") = 0,
-            nb::arg("soft_limit") = SessionOptions().soft_limit, nb::arg("hard_limit") = 0, nb::arg("fuse") = true,
-            nb::arg("poison") = false, nb::arg("fail_guards") = false, nb::arg("end_at_once") = false)
+            nb::kw_only(), nb::arg("compile") = true, nb::arg("compile_behind") = false, nb::arg("exact_only") = false,
+            nb::arg("threads") = 0, nb::arg("soft_limit") = SessionOptions().soft_limit, nb::arg("hard_limit") = 0,
+            nb::arg("fuse") = true, nb::arg("poison") = false, nb::arg("fail_guards") = false,
+            nb::arg("end_at_once") = false)
         .def("address", [](const Session& s) { return reinterpret_cast<std::uintptr_t>(&s); })
         .def("explain_example",
              [](Session& s, const Module& module, const std::string& function, bool profile) {
@@ -79,6 +81,7 @@ void bind_session(nb::module_& m) {
                  const Device place{DeviceKind::kCuda, static_cast<std::int8_t>(device)};
                  check(unlocked([&] { return s.synchronize(place, reinterpret_cast<void*>(stream)); }));
              })
+        .def("settle", [](Session& s) { unlocked([&] { s.settle(); }); })
         .def("stats_json", [](const Session& s) { return to_json(s.stats()); })
         .def("prometheus", [](const Session& s) { return to_prometheus(s.stats()); })
         .def("dashboard", [](const Session& s) { return s.dashboard(); })

@@ -89,10 +89,10 @@ struct Session::Impl {
           devices(own_devices != nullptr ? *own_devices : runtime::cuda::Devices::system()),
           pipeline({stress.fuse, stress.evaluate_kernels, stress.end_at_once, stress.product_library}, &telemetry,
                    &devices),
-          engine(
-              {given.exact_only, given.exact_capacity, given.entry_capacity, given.max_call_depth, stress.fail_guards},
-              given.compile && (driver::Pipeline::available() || stress.evaluate_kernels) ? &pipeline : nullptr, pool,
-              &telemetry, &hooks) {
+          engine({given.exact_only, given.exact_capacity, given.entry_capacity, given.max_call_depth,
+                  stress.fail_guards, given.compile_behind},
+                 given.compile && (driver::Pipeline::available() || stress.evaluate_kernels) ? &pipeline : nullptr,
+                 pool, &telemetry, &hooks) {
         if (given.threads > 0) runtime::set_thread_count(given.threads);
         engine.set_describe(
             [](void* context, const executable::Executable& executable, EntryStats& stats) {
@@ -173,9 +173,11 @@ std::int32_t Session::function_index(const Module& module, std::string_view func
     return bytecode::module_ref(module)->find_function(function);
 }
 
-void Session::bind(std::string name, ForeignFunction function) {
-    impl_->hooks.bind(std::move(name), std::move(function));
+void Session::bind(std::string name, ForeignFunction function, bool is_typed) {
+    impl_->hooks.bind(std::move(name), std::move(function), is_typed);
 }
+
+void Session::settle() { impl_->engine.settle(); }
 
 void Session::bind_value(std::string name, Value value) { impl_->hooks.bind_value(std::move(name), std::move(value)); }
 
@@ -234,9 +236,15 @@ Expected<void> Session::prepare(const Module& module, std::span<const SizeRange>
     FLEXOR_ASSIGN(const driver::Preparation preparation, driver::Preparation::of(*ref, index, ranges));
     const driver::PreparedRun run = [&](std::span<const Value> arguments) -> Expected<bool> {
         std::vector<Value> results;
-        const std::uint64_t compilations = impl_->telemetry.compilations();
-        FLEXOR_TRY(run_into(module, index, arguments, results));
-        return impl_->telemetry.compilations() != compilations;
+        const std::uint64_t before = impl_->telemetry.compilations();
+        for (std::uint64_t seen = before;;) {
+            FLEXOR_TRY(run_into(module, index, arguments, results));
+            settle();
+            const std::uint64_t now = impl_->telemetry.compilations();
+            // What is compiled beside the calls is there for the next one, which may meet more.
+            if (!impl_->options.compile_behind || now == seen) return now != before;
+            seen = now;
+        }
     };
     runtime::start_workers();
     FLEXOR_TRY(preparation.compile(run));

@@ -166,6 +166,7 @@ Stats Telemetry::snapshot() const {
         symbolic_ns += shard->symbolic.sampled_ns.get();
         stats.compiled_ops += shard->compiled_ops.get();
         stats.interpreted_ops += shard->interpreted_ops.get();
+        stats.typed_calls += shard->typed_calls.get();
         stats.kernel_launches += shard->launches.get();
         stats.device_launches += shard->device_launches.get();
         stats.library_launches += shard->library_launches.get();
@@ -241,6 +242,7 @@ void Telemetry::reset() {
                                  &shard->symbolic.sampled_ns,
                                  &shard->compiled_ops,
                                  &shard->interpreted_ops,
+                                 &shard->typed_calls,
                                  &shard->launches,
                                  &shard->region_exits,
                                  &shard->device_launches,

@@ -74,7 +74,7 @@ class alignas(64) Shard {
 public:
     Counter calls, failed_calls;
     RungCounters exact, symbolic;
-    Counter compiled_ops, interpreted_ops;
+    Counter compiled_ops, interpreted_ops, typed_calls;
     Counter launches, region_exits;
     Counter device_launches, library_launches, device_syncs, device_copied_bytes;
     Counter device_variants, device_stand_ins, device_compile_waits, device_compile_wait_ns;

@@ -164,6 +164,7 @@ std::string to_json(const Stats& stats) {
     }
     json.end(']');
     json.member("compiled_ops", stats.compiled_ops).member("interpreted_ops", stats.interpreted_ops);
+    json.member("typed_calls", stats.typed_calls);
     json.member("fallback_rate", stats.fallback_rate).member("fallback_seconds", stats.fallback_seconds);
     json.member("fallback_alarm", stats.fallback_alarm);
     json.key("fallbacks").begin('[');
@@ -236,6 +237,8 @@ std::string to_prometheus(const Stats& stats) {
              real(stats.compiled_ops));
     text.one("flexor_ops_interpreted_total", "counter", "Op executions outside compiled regions.",
              real(stats.interpreted_ops));
+    text.one("flexor_typed_calls_total", "counter", "Calls of the host that say before the run what they give.",
+             real(stats.typed_calls));
     text.one("flexor_fallback_ratio", "gauge", "Share of op executions outside compiled regions.", stats.fallback_rate);
     text.one("flexor_fallback_alarm", "gauge", "1 while the fallback ratio is above 0.1.",
              stats.fallback_alarm ? 1 : 0);
@@ -332,6 +335,7 @@ std::string to_text(const Stats& stats) {
                padded(row.function + ":" + std::to_string(row.line), 16) + padded(std::to_string(row.count), 9, true) +
                "   " + seconds_text(row.seconds) + "\n";
     }
+    if (stats.typed_calls > 0) out += "typed calls      " + std::to_string(stats.typed_calls) + "\n";
     out += "compilations     " + std::to_string(stats.compilations) + " in " + seconds_text(stats.compile_seconds) +
            ", mean " + seconds_text(stats.mean_compile_seconds);
     if (stats.failed_compilations > 0) out += ", " + std::to_string(stats.failed_compilations) + " refused";

@@ -150,6 +150,8 @@ void note_faults(Entry& entry, const bytecode::Module& module, std::int32_t func
     }
 }
 
+constexpr const char* kWaits = "being_compiled";  // why a region is interpreted that a thread compiles
+
 Device device_of(const DeviceRun* run) { return run == nullptr ? Device{} : run->place(); }
 
 }  // namespace
@@ -439,10 +441,13 @@ Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<
             }
         } else if (found.entry != nullptr) {
             reason = found.entry->reason;
+        } else if (found.waits) {
+            reason = kWaits;
         }
     }
     Interpreter interpreter(*this, run, function);
     interpreter.begin(arguments, reason);
+    if (reason == kWaits) interpreter.wait();
     if (!ran) {
         // No guard has looked at the arguments.
         auto checked = check_arguments(*run.module, f, arguments, device_of(run.device));
@@ -530,6 +535,30 @@ void Engine::look_up(Run& run, std::int32_t function, std::int32_t pc, const Liv
     miss(run, point, live, scratch, found);
 }
 
+namespace {
+
+// Wakes those that wait for a signature's compilation, whatever becomes of it.
+struct Landing {
+    EntryPoint& point;
+    const std::vector<std::uint64_t>& words;
+    ~Landing() {
+        {
+            std::lock_guard lock(point.mutex);
+            std::erase(point.in_flight, words);
+        }
+        point.done.notify_all();
+    }
+};
+
+// Whether a region was refused for the sizes of this very call.
+bool is_refused(const EntryPoint& point, const std::vector<std::uint64_t>& words, const LiveKey& key) {
+    std::vector<std::uint64_t> all = words;
+    all.insert(all.end(), key.frame.data(), key.frame.data() + key.frame.size());
+    return std::ranges::find(point.refused, all) != point.refused.end();
+}
+
+}  // namespace
+
 void Engine::miss(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scratch& scratch, Found& found) {
     EntryPoint& shared = *point.shared;
     const bytecode::Function& function = run.module->functions[static_cast<std::size_t>(shared.function)];
@@ -549,6 +578,7 @@ void Engine::miss(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scr
     }
     const std::vector<std::uint64_t> words(scratch.key.signature.data(),
                                            scratch.key.signature.data() + scratch.key.signature.size());
+    const bool is_behind = options_.behind && run.device == nullptr && run.trace == nullptr;
     std::uint32_t failed = 0;
     bool known = false;
     for (;;) {
@@ -574,6 +604,10 @@ void Engine::miss(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scr
             }
         }
         const auto busy = std::find(shared.in_flight.begin(), shared.in_flight.end(), words);
+        if (is_behind) {
+            found.waits = true;
+            if (run.one_op || busy != shared.in_flight.end() || is_refused(shared, words, scratch.key)) return;
+        }
         if (busy == shared.in_flight.end()) {
             shared.in_flight.push_back(words);
             break;
@@ -587,18 +621,6 @@ void Engine::miss(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scr
             return;
         }
     }
-    struct Landing {  // wakes the others, whatever happens
-        EntryPoint& point;
-        const std::vector<std::uint64_t>& words;
-        ~Landing() {
-            {
-                std::lock_guard lock(point.mutex);
-                std::erase(point.in_flight, words);
-            }
-            point.done.notify_all();
-        }
-    } landing{shared, words};
-
     run.context.shard->exact.misses.add();
     if (!options_.exact_only) run.context.shard->symbolic.misses.add();
     std::string why;
@@ -621,45 +643,77 @@ void Engine::miss(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scr
     if (run.trace != nullptr)
         run.trace->add("match guards",
                        place + ": exact miss, symbolic miss (" + why + ")" + (generalise ? ", generalise" : ""));
-    compile(run, point, live, scratch, generalise, why, found);
+    Job job{run.module,
+            &shared,
+            make_signature(live),
+            words,
+            scratch.key.signature_hash,
+            {scratch.key.frame.data(), scratch.key.frame.data() + scratch.key.frame.size()},
+            generalise,
+            why};
+    if (is_behind) return compile_behind(run.thread_module->state, std::move(job));
+    const Landing landing{shared, words};
+    compile(run, point, job, scratch, found);
 }
 
-void Engine::compile(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scratch& scratch, bool generalise,
-                     const std::string& why, Found& found) {
-    EntryPoint& shared = *point.shared;
-    const bytecode::Function& function = run.module->functions[static_cast<std::size_t>(shared.function)];
+void Engine::compile_behind(std::shared_ptr<ModuleState> state, Job job) {
+    behind_.add([this, state = std::move(state), job = std::move(job)] {
+        const Landing landing{*job.point, job.words};
+        const auto made = make_entry(job, nullptr, nullptr, nullptr);
+        if (!made || (*made)->executable != nullptr || (*made)->whole_signature) return;
+        constexpr std::size_t kMost = 64;
+        std::lock_guard lock(job.point->mutex);
+        auto& refused = job.point->refused;
+        if (refused.size() == kMost) refused.erase(refused.begin());
+        refused.push_back(job.words);
+        refused.back().insert(refused.back().end(), job.frame.begin(), job.frame.end());
+    });
+}
+
+void Engine::settle() { behind_.wait(); }
+
+void Engine::compile(Run& run, ThreadEntryPoint& point, const Job& job, Scratch& scratch, Found& found) {
+    auto made = make_entry(job, run.stop, run.device, run.trace);
+    if (!made) {
+        found.error = std::make_unique<Diagnostic>(std::move(made).error());
+        return;
+    }
+    found.hold = *made;
+    found.entry = found.hold.get();
+    // Entries without code are nobody's but the exact record's.
+    point.exact.insert(scratch.key, found.entry->executable != nullptr ? point.own(found.hold) : found.hold,
+                       options_.exact_capacity);
+}
+
+Expected<EntryRef> Engine::make_entry(const Job& job, runtime::StopCheck* stop, DeviceRun* device, Trace* trace) {
+    EntryPoint& shared = *job.point;
+    const bytecode::Function& function = job.module->functions[static_cast<std::size_t>(shared.function)];
     const std::int32_t line = function.line_at(shared.pc);
     const std::string place = function.name + "@" + std::to_string(shared.pc);
-    const executable::Signature signature = make_signature(live);
     CompileRequest request;
-    request.module = run.module;
+    request.module = job.module;
     request.function = shared.function;
     request.pc = shared.pc;
-    request.signature = &signature;
-    request.frame = scratch.key.frame.span();
+    request.signature = &job.signature;
+    request.frame = job.frame;
     request.exact_only = options_.exact_only;
-    request.generalise = generalise;
+    request.generalise = job.generalise;
 
     const std::uint64_t start = runtime::now_ns();
     auto compiled = [&] {
-        const runtime::StopScope scope(run.stop, runtime::StopScope::Role::kOwner);
+        const runtime::StopScope scope(stop, runtime::StopScope::Role::kOwner);
         return compiler_->compile(request);
     }();
     if (!compiled && compiled.error().id() == DiagnosticId::kInterrupted) {
         // Nothing is known of the region: the next call tries again.
-        found.error =
-            std::make_unique<Diagnostic>(located(std::move(compiled).error(), *run.module, shared.function, shared.pc));
-        return;
+        return located(std::move(compiled).error(), *job.module, shared.function, shared.pc);
     }
     const double seconds = static_cast<double>(runtime::now_ns() - start) * 1e-9;
 
     auto entry = std::make_shared<Entry>();
-    entry->signature_words.assign(scratch.key.signature.data(),
-                                  scratch.key.signature.data() + scratch.key.signature.size());
-    entry->signature_hash = scratch.key.signature_hash;
+    entry->signature_words.assign(job.words.begin(), job.words.end());
+    entry->signature_hash = job.hash;
     entry->last_used.store(clock_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
-    found.hold = entry;
-    found.entry = entry.get();
     if (!compiled) {
         const Diagnostic& error = compiled.error();
         const auto why = error.id() == DiagnosticId::kOpNotCompiled ? runtime::NotCompiled::kByDesign
@@ -668,32 +722,31 @@ void Engine::compile(Run& run, ThreadEntryPoint& point, const LiveValues& live, 
         // What a user's sizes caused says nothing about other sizes.
         entry->whole_signature = !options_.exact_only && error.kind() != DiagnosticKind::kUserError;
         telemetry_->record_not_compiled(why, function.name, line, place + ": " + error.to_string(), seconds);
-        if (run.trace != nullptr) run.trace->add("specialise", place + ": interpreted, " + error.to_string());
+        if (trace != nullptr) trace->add("specialise", place + ": interpreted, " + error.to_string());
         if (entry->whole_signature) shared.add(entry, options_.entry_capacity);
-        point.exact.insert(scratch.key, found.hold, options_.exact_capacity);
-        return;
+        return entry;
     }
     entry->executable = std::move(*compiled);
     const executable::Executable& e = *entry->executable;
-    entry->prepare(*run.module);
-    if (run.device != nullptr) note_faults(*entry, *run.module, shared.function, *run.device->state().faults);
+    entry->prepare(*job.module);
+    if (device != nullptr) note_faults(*entry, *job.module, shared.function, *device->state().faults);
     entry->record = std::make_shared<runtime::EntryRecord>();
     EntryStats& stats = entry->record->stats;
     stats.function = function.name;
     stats.pc = shared.pc;
     stats.line = line;
-    stats.signature = executable::to_string(signature);
+    stats.signature = executable::to_string(job.signature);
     stats.guards = e.guard_texts.empty() ? "true" : support::join(e.guard_texts, " and ");
-    stats.reason = why;
+    stats.reason = job.why;
     stats.compile_seconds = seconds;
     stats.kernels = static_cast<std::uint32_t>(e.launches.size());
     stats.ops = e.op_count;
     if (describe_ != nullptr) describe_(describe_context_, e, stats);
     telemetry_->record_compile(entry->record);
 
-    std::int64_t* frame = run.context.guard_frame.ensure(e.frame_slots + 1);
-    std::copy_n(scratch.key.frame.data(), scratch.key.frame.size(), frame);
-    if (!executable::guards_hold(e, frame)) {
+    std::vector<std::int64_t> frame(e.frame_slots + 1);
+    std::copy(job.frame.begin(), job.frame.end(), frame.begin());
+    if (!executable::guards_hold(e, frame.data())) {
         // The guards refuse the very call that they were made for. The code is never reached.
         telemetry_->forget(entry->record.get());
         telemetry_->record_not_compiled(runtime::NotCompiled::kFailed, function.name, line,
@@ -703,10 +756,7 @@ void Engine::compile(Run& run, ThreadEntryPoint& point, const LiveValues& live, 
         refused->signature_hash = entry->signature_hash;
         refused->reason = "guards_refused";
         refused->whole_signature = false;
-        found.hold = refused;
-        found.entry = refused.get();
-        point.exact.insert(scratch.key, refused, options_.exact_capacity);
-        return;
+        return refused;
     }
     std::size_t entries = 0;
     if (const EntryRef evicted = shared.add(entry, options_.entry_capacity, &entries)) {
@@ -715,22 +765,22 @@ void Engine::compile(Run& run, ThreadEntryPoint& point, const LiveValues& live, 
                                     place + ": " + std::to_string(options_.entry_capacity) +
                                         " entries of one signature; the least recently used is dropped");
     }
-    point.exact.insert(scratch.key, point.own(entry), options_.exact_capacity);
-    if (run.trace != nullptr) {
-        for (const std::string& event : e.events) run.trace->add("specialise", place + ": " + event);
-        run.trace->add("specialise", place + ": " + std::to_string(stats.ops) + " ops, guards " + stats.guards + "; " +
-                                         milliseconds(stats.specialize_seconds + stats.transform_seconds));
-        run.trace->add("generate",
-                       place + ": " + std::to_string(e.kernels.size()) + " kernels, " +
-                           std::to_string(stats.kernels_built) + " of them built, " +
-                           support::text_from_bytes(stats.code_bytes) + " of code, " + std::to_string(e.packed.size()) +
-                           " weights packed; lower " + milliseconds(stats.lower_seconds) + ", generate " +
-                           milliseconds(stats.codegen_seconds) + ", pack " + milliseconds(stats.pack_seconds));
-        run.trace->add("register", place + ": entry " + std::to_string(entries) + " of its signature, " +
-                                       std::to_string(stats.kernels) + " launches, " + std::to_string(e.exits.size()) +
-                                       " exits; in all " + milliseconds(seconds));
-        run.trace->executables.push_back(entry->executable);
+    if (trace != nullptr) {
+        for (const std::string& event : e.events) trace->add("specialise", place + ": " + event);
+        trace->add("specialise", place + ": " + std::to_string(stats.ops) + " ops, guards " + stats.guards + "; " +
+                                     milliseconds(stats.specialize_seconds + stats.transform_seconds));
+        trace->add("generate", place + ": " + std::to_string(e.kernels.size()) + " kernels, " +
+                                   std::to_string(stats.kernels_built) + " of them built, " +
+                                   support::text_from_bytes(stats.code_bytes) + " of code, " +
+                                   std::to_string(e.packed.size()) + " weights packed; lower " +
+                                   milliseconds(stats.lower_seconds) + ", generate " +
+                                   milliseconds(stats.codegen_seconds) + ", pack " + milliseconds(stats.pack_seconds));
+        trace->add("register", place + ": entry " + std::to_string(entries) + " of its signature, " +
+                                   std::to_string(stats.kernels) + " launches, " + std::to_string(e.exits.size()) +
+                                   " exits; in all " + milliseconds(seconds));
+        trace->executables.push_back(entry->executable);
     }
+    return entry;
 }
 
 }  // namespace flexor::vm

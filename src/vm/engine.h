@@ -18,6 +18,7 @@
 #include "flexor/call_options.h"
 #include "runtime/cuda/devices.h"
 #include "vm/arguments.h"
+#include "vm/behind.h"
 #include "vm/compile_interface.h"
 #include "vm/context.h"
 #include "vm/hooks.h"
@@ -30,6 +31,9 @@ struct EngineOptions {
     std::uint32_t entry_capacity = 64;
     std::uint32_t max_call_depth = 1000;
     bool fail_guards = false;  // every look-up misses (a stress switch)
+    // A region that no entry serves is compiled by a thread of the engine's, and interpreted until that is done. Calls
+    // on devices, and those that are traced, compile themselves.
+    bool behind = false;
 };
 
 // What happened in one call, for `explain`: one line per event, in order, and the regions met.
@@ -78,7 +82,8 @@ public:
     std::vector<std::shared_ptr<runtime::cuda::DevicePool>> device_pools();
 
     void interrupt() noexcept { interrupts_.fetch_add(1, std::memory_order_relaxed); }
-    void clear();  // drops all entries
+    void clear();   // drops all entries
+    void settle();  // until everything that was to be compiled beside the calls so far is
     // Completes the record of a new entry (times, kernels built).
     void set_describe(DescribeEntry describe, void* context) {
         describe_ = describe;
@@ -104,6 +109,18 @@ private:
         Entry* entry = nullptr;  // null with `error` empty: interpret
         EntryRef hold;           // keeps an entry alive that no table of this thread holds
         std::unique_ptr<Diagnostic> error;
+        bool waits = false;  // it is being compiled: interpret
+    };
+    // What a compilation needs of the call that missed.
+    struct Job {
+        bytecode::ModuleRef module;
+        EntryPoint* point;
+        executable::Signature signature;
+        std::vector<std::uint64_t> words;  // of the signature
+        std::uint64_t hash;
+        std::vector<std::int64_t> frame;
+        bool generalise;
+        std::string why;
     };
 
     ThreadContext& context();
@@ -121,8 +138,10 @@ private:
     void look_up(Run& run, std::int32_t function, std::int32_t pc, const LiveValues& live, Scratch& scratch,
                  Found& found);
     void miss(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scratch& scratch, Found& found);
-    void compile(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scratch& scratch, bool generalise,
-                 const std::string& why, Found& found);
+    void compile(Run& run, ThreadEntryPoint& point, const Job& job, Scratch& scratch, Found& found);
+    void compile_behind(std::shared_ptr<ModuleState> state, Job job);
+    // The entry of a region, with code or without, told to its point; an error: the run was stopped.
+    Expected<EntryRef> make_entry(const Job& job, runtime::StopCheck* stop, DeviceRun* device, Trace* trace);
 
     EngineOptions options_;
     Compiler* compiler_;
@@ -141,6 +160,7 @@ private:
     std::vector<std::shared_ptr<ThreadContext>> contexts_;
     std::unordered_map<std::uint64_t, std::shared_ptr<ModuleState>> modules_;
     std::map<int, std::unique_ptr<DeviceState>> device_states_;  // by number; never dropped
+    Behind behind_;                                              // ends before what its jobs use
 };
 
 }  // namespace flexor::vm

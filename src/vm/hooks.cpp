@@ -11,9 +11,9 @@ namespace {
 // A bound function, held as a value.
 class FunctionObject : public Foreign {
 public:
-    FunctionObject(std::string name, std::shared_ptr<const ForeignFunction> function)
+    FunctionObject(std::string name, std::shared_ptr<const Hooks::Hook> function)
         : name_(std::move(name)), function_(std::move(function)) {}
-    Expected<Value> call(std::span<const Value> arguments) override { return (*function_)(arguments); }
+    Expected<Value> call(std::span<const Value> arguments) override { return function_->function(arguments); }
     Expected<Value> attribute(std::string_view name) override {
         return Diagnostic(DiagnosticId::kUnknownName)
             .operand(name_)
@@ -24,15 +24,15 @@ public:
 
 private:
     std::string name_;
-    std::shared_ptr<const ForeignFunction> function_;
+    std::shared_ptr<const Hooks::Hook> function_;
 };
 
 }  // namespace
 
 // What was bound before goes when the lock is free: it may run code of the host.
 
-void Hooks::bind(std::string name, ForeignFunction function) {
-    auto bound = std::make_shared<const ForeignFunction>(std::move(function));
+void Hooks::bind(std::string name, ForeignFunction function, bool is_typed) {
+    auto bound = std::make_shared<const Hook>(Hook{std::move(function), is_typed});
     std::unique_lock lock(mutex_);
     std::swap(functions_[std::move(name)], bound);
     lock.unlock();
@@ -44,7 +44,7 @@ void Hooks::bind_value(std::string name, Value value) {
     lock.unlock();
 }
 
-std::shared_ptr<const ForeignFunction> Hooks::function(std::string_view name) const {
+std::shared_ptr<const Hooks::Hook> Hooks::function(std::string_view name) const {
     std::shared_lock lock(mutex_);
     const auto found = functions_.find(name);
     return found != functions_.end() ? found->second : nullptr;

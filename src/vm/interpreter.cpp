@@ -129,7 +129,7 @@ Expected<const SymbolValues*> Interpreter::symbols() {
 Expected<void> Interpreter::run(std::vector<Value>& results) {
     for (;;) {
         const Opcode op = function_.code[static_cast<std::size_t>(pc_)].op;
-        const bool compiles = engine_.compiler_ != nullptr && !suspended_;
+        const bool compiles = engine_.compiler_ != nullptr && !suspended_ && !waits_;
         if (op == Opcode::kLoopHead && run_.stop->poll()) {
             return located(Diagnostic(DiagnosticId::kInterrupted), module_, function_index_, pc_);
         }
@@ -146,6 +146,7 @@ Expected<void> Interpreter::run(std::vector<Value>& results) {
         if (!flow) return located(std::move(flow).error(), module_, function_index_, at);
         if (*flow == Flow::kReturned) return {};
         // An op that had to be interpreted, and whatever the table names, end at a safe point.
+        if (op != Opcode::kLoopHead && safe_point_after(op)) waits_ = false;
         if (op == Opcode::kCallOp || op == Opcode::kCall || (op != Opcode::kLoopHead && safe_point_after(op)))
             try_next_ = true;
     }
@@ -171,6 +172,8 @@ Expected<Interpreter::Flow> Interpreter::try_region(std::vector<Value>& results)
         if (found.error != nullptr) return std::move(*found.error);
         if (found.entry == nullptr || found.entry->executable == nullptr) {
             if (found.entry != nullptr) reason_ = found.entry->reason;
+            waits_ = found.waits;
+            if (waits_) reason_ = "being_compiled";
             tried_ = true;
             try_next_ = true;  // law E3: one instruction, then again
             return Flow::kNext;
@@ -424,13 +427,16 @@ Expected<void> Interpreter::call_function(std::int32_t function, std::size_t cou
 
 Expected<void> Interpreter::call_foreign(std::int32_t hook, std::size_t count) {
     const std::string& name = module_.hooks[static_cast<std::size_t>(hook)];
-    const auto function = engine_.hooks_->function(name);
-    if (function == nullptr) {
+    const auto bound = engine_.hooks_->function(name);
+    if (bound == nullptr) {
         return Diagnostic(DiagnosticId::kMissingHook).operand(name).hint("bind supplies it");
     }
     const std::uint64_t start = runtime::now_ns();
-    auto result = (*function)(std::span<const Value>(stack_.data() + stack_.size() - count, count));
-    record("foreign " + name, "foreign", start);
+    auto result = bound->function(std::span<const Value>(stack_.data() + stack_.size() - count, count));
+    if (bound->is_typed)
+        run_.context.shard->typed_calls.add();
+    else
+        record("foreign " + name, "foreign", start);
     if (!result) return std::move(result).error();
     stack_.resize(stack_.size() - count);
     push(std::move(*result));

@@ -20,6 +20,9 @@ public:
     // The pool refused memory, or `why`: no region is tried in this invocation.
     void suspend(std::uint64_t refused_bytes, const std::string& why);
 
+    // The region is being compiled: none is tried before the next call of the host, where it may end.
+    void wait() { waits_ = true; }
+
     Expected<void> run(std::vector<Value>& results);
 
 private:
@@ -62,6 +65,7 @@ private:
     std::string reason_;  // why the next instructions are interpreted
     bool tried_ = false;  // a region was tried at pc_ already
     bool suspended_ = false;
+    bool waits_ = false;
     bool try_next_ = false;  // a region is tried after the next instruction
 };
 

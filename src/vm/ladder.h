@@ -39,6 +39,8 @@ struct EntryPoint {
     std::condition_variable done;
     std::shared_ptr<const Snapshot> snapshot = std::make_shared<Snapshot>();
     std::vector<std::vector<std::uint64_t>> in_flight;  // signatures that are being compiled
+    // Signatures with the sizes of calls whose regions were refused beside the calls, for these sizes alone; few.
+    std::vector<std::vector<std::uint64_t>> refused;
 
     std::shared_ptr<const Snapshot> read() {
         std::lock_guard lock(mutex);

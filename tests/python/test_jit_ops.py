@@ -35,9 +35,12 @@ def test_an_op_is_compiled_around_from_the_first_call():
         y = product(x + 1, w, scale)
         return (y * 2).relu().sum(-1) + y.shape[0]
 
+    before = flexor.stats()
     for rows in (4, 1, 7, 0):
         x = X[:1].expand(rows, 5)
         assert torch.allclose(f(x, W, 0.5), ((x + 1) @ W * 0.5 * 2).relu().sum(-1) + rows)
+    after = flexor.stats()
+    assert after["typed_calls"] == before["typed_calls"] + 4 and after["interpreted_ops"] == before["interpreted_ops"]
     stats = f.stats()
     assert stats["translations"] == 1 and not stats["foreign_calls"] and [what for _, _, what in stats["typed_calls"]] == ["product"]
     assert "typed product at " in f.explain(X, W, 1.0)

@@ -144,6 +144,29 @@ def test_python_runs_calls_until_their_program_is_compiled():
     assert torch.equal(g(x), x * 2) and g.stats()["waited"] == 0 and len(calls) == 1
 
 
+def test_no_call_waits_for_the_compilation_of_sizes_of_another_family():
+    f = strict(lambda x, y: (x + y).exp().sum(), compile="async")
+    session, deadline = f._session, time.monotonic() + 60
+    three, one = torch.ones(3), torch.ones(1)
+    while f.stats()["waited"] or not f.stats()["calls"]:
+        waited = f.stats()["waited"]
+        f(three, three)
+        if f.stats()["waited"] == waited:
+            break
+        assert time.monotonic() < deadline
+    session.settle()
+    compiled = session.stats()["compilations"]
+    for _ in range(3):
+        for sizes in ((three, one), (one, three), (torch.ones(0), one)):
+            assert torch.allclose(f(*sizes), (sizes[0] + sizes[1]).exp().sum())
+        session.settle()
+    assert session.stats()["compilations"] > compiled and not f.stats()["fallbacks"]
+    before = session.stats()
+    f(three, one)
+    after = session.stats()
+    assert after["interpreted_ops"] == before["interpreted_ops"] and after["compilations"] == before["compilations"]
+
+
 def test_fallback_says_it_once_raises_or_counts(caplog):
     def caught(x):
         try:

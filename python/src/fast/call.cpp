@@ -290,16 +290,19 @@ Session* session_at(unsigned long long address) {
     return reinterpret_cast<Session*>(static_cast<std::uintptr_t>(address));
 }
 
-// bind_hook(session_address, name, callable): the exception of the callable is raised from the run.
+// bind_hook(session_address, name, callable, is_typed): the exception of the callable is raised from the run.
 PyObject* bind_hook(PyObject*, PyObject* args) {
     unsigned long long address;
     const char* name;
     PyObject* function;
-    if (!PyArg_ParseTuple(args, "KsO", &address, &name, &function)) return nullptr;
+    int is_typed = 0;
+    if (!PyArg_ParseTuple(args, "KsO|p", &address, &name, &function, &is_typed)) return nullptr;
     session_at(address)->bind(
-        name, [held = std::make_shared<Held>(function), hook = std::string(name)](std::span<const Value> arguments) {
+        name,
+        [held = std::make_shared<Held>(function), hook = std::string(name)](std::span<const Value> arguments) {
             return call_object(held->get(), hook, arguments);
-        });
+        },
+        is_typed != 0);
     Py_RETURN_NONE;
 }
 

@@ -335,11 +335,14 @@ TEST_F(EngineTest, ExitsGoOnAtTheirPc) {
 )");
     start();
     int logged = 0;
-    hooks_.bind("log", [&](std::span<const Value> arguments) -> Expected<Value> {
-        ++logged;
-        EXPECT_EQ(values_of(arguments[0]), (std::vector<float>{2, 4}));
-        return Value(7);
-    });
+    hooks_.bind(
+        "log",
+        [&](std::span<const Value> arguments) -> Expected<Value> {
+            ++logged;
+            EXPECT_EQ(values_of(arguments[0]), (std::vector<float>{2, 4}));
+            return Value(7);
+        },
+        false);
     compiler_.make = [](const CompileRequest& request) -> Expected<Executable> {
         Executable e;
         if (request.pc == 0) {

@@ -154,6 +154,8 @@ def write(
         calls.append((frame.code.co_filename, frame.line, what))
     if not is_pure:
         translator.has_effects = True
+    if promised is not None:
+        translator.writer.typed.add(hook)
     promise = None if promised is None or promised.rank < 0 else (promised.dtype, promised.rank)
     # Behind an effect nothing can be done again if the kind is another one: it has to follow from the operands.
     is_bound = not any(operand.kind == "object" for operand in operands) and "squeeze" not in what

@@ -64,6 +64,7 @@ class Writer:
             self.builder.numpy_promotion()
         self.inputs: list[Dynamic] = []  # of the main function
         self.hooks: dict[str, Callable[..., Any]] = {}
+        self.typed: set[str] = set()  # those of them that say before the run what they give
         self.count = 0  # of instructions that compute or call
         self.refuse_write: Callable[[str], NoReturn] | None = None  # told the name of a weight that an op would write to
         self._begun: dict[str, Any] = {}
