@@ -73,6 +73,9 @@ Expected<KernelCache::Built> KernelCache::fill([[maybe_unused]] std::span<execut
     constexpr std::size_t kBatch = 32;
     for (std::size_t begin = 0; begin < missing.size(); begin += kBatch) {
         if (runtime::stop_requested()) return Diagnostic(DiagnosticId::kInterrupted);
+        {
+            const support::ForkPause now;
+        }
         const std::span batch = std::span(missing).subspan(begin, std::min(kBatch, missing.size() - begin));
         const auto compiled = codegen::compile_kernels(batch);
         for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -101,7 +104,7 @@ Expected<std::shared_ptr<const void>> packed_weight([[maybe_unused]] const bytec
 #ifdef FLEXOR_WITH_LLVM
     using Key = std::tuple<std::uint64_t, std::uint32_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                            std::int64_t, DType>;
-    static std::mutex mutex;
+    static support::ForkMutex mutex;  // held where the host is asked
     static auto* cache = new std::map<Key, std::weak_ptr<const runtime::PackedMatrix>>();
     const Key key{module.id,         packed.weight,     packed.k,      packed.n,
                   packed.row_stride, packed.col_stride, packed.offset, packed.dtype};

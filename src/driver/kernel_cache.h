@@ -2,7 +2,6 @@
 // Compiled kernels and packed weights of the process: what is equal is made once, whoever asks.
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "loopir/kernel.h"
 #include "runtime/kernel_handle.h"
 #include "support/expected.h"
+#include "support/fork_gate.h"
 
 namespace flexor::driver {
 
@@ -36,7 +36,7 @@ private:
     };
     runtime::KernelRef find(std::size_t hash, const loopir::Kernel& kernel) const;
 
-    std::mutex mutex_;
+    support::ForkMutex mutex_;  // held where the host is asked
     std::unordered_multimap<std::size_t, Item> items_;
 };
 

@@ -1,6 +1,7 @@
 #include "runtime/stop_check.h"
 
 #include "runtime/telemetry.h"
+#include "support/fork_gate.h"
 
 namespace flexor::runtime {
 namespace {
@@ -25,7 +26,10 @@ bool StopCheck::poll_host() {
 bool StopCheck::ask() {
     if (stopped()) return true;
     if (call_.should_stop == nullptr) return false;
-    const bool stop = call_.should_stop(call_.stop_context);
+    const bool stop = [&] {
+        const support::ForkPause pause;  // the thread that forks may hold what the host waits for
+        return call_.should_stop(call_.stop_context);
+    }();
     next_ns_ = now_ns() + kAskEveryNs;
     if (stop) stopped_.store(true, std::memory_order_relaxed);
     return stop;

@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "support/fork_gate.h"
 #include "support/hash.h"
 
 namespace flexor::runtime {
@@ -127,7 +128,10 @@ void Telemetry::record_event(Event event) {
         if (ring_.size() > kRing) ring_.pop_front();
         sink = sink_;
     }
-    if (sink) sink(event);
+    if (sink) {
+        const support::ForkPause pause;  // the thread that forks may hold what the host waits for
+        sink(event);
+    }
 }
 
 std::vector<Event> Telemetry::events(std::uint64_t after) const {

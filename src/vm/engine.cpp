@@ -7,6 +7,7 @@
 #include "bytecode/verify.h"
 #include "support/check.h"
 #include "support/diagnostic.h"
+#include "support/fork_gate.h"
 #include "support/text.h"
 #include "vm/destinations.h"
 #include "vm/interpreter.h"
@@ -560,6 +561,7 @@ bool is_refused(const EntryPoint& point, const std::vector<std::uint64_t>& words
 }  // namespace
 
 void Engine::miss(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scratch& scratch, Found& found) {
+    const support::ForkSection section;
     EntryPoint& shared = *point.shared;
     const bytecode::Function& function = run.module->functions[static_cast<std::size_t>(shared.function)];
     const std::string place = function.name + "@" + std::to_string(shared.pc);
@@ -583,6 +585,10 @@ void Engine::miss(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scr
     bool known = false;
     for (;;) {
         std::unique_lock lock(shared.mutex);
+        if (shared.generation != support::fork_generation()) {
+            shared.in_flight.clear();
+            shared.generation = support::fork_generation();
+        }
         failed = 0;
         const SignatureGroup* group = shared.snapshot->find(scratch.key);
         known = group != nullptr;
@@ -658,6 +664,7 @@ void Engine::miss(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scr
 
 void Engine::compile_behind(std::shared_ptr<ModuleState> state, Job job) {
     behind_.add([this, state = std::move(state), job = std::move(job)] {
+        const support::ForkSection section;
         const Landing landing{*job.point, job.words};
         const auto made = make_entry(job, nullptr, nullptr, nullptr);
         if (!made || (*made)->executable != nullptr || (*made)->whole_signature) return;

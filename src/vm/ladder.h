@@ -11,6 +11,7 @@
 #include <mutex>
 #include <vector>
 
+#include "support/fork_gate.h"
 #include "vm/compile_interface.h"
 #include "vm/entry.h"
 #include "vm/live.h"
@@ -39,6 +40,8 @@ struct EntryPoint {
     std::condition_variable done;
     std::shared_ptr<const Snapshot> snapshot = std::make_shared<Snapshot>();
     std::vector<std::vector<std::uint64_t>> in_flight;  // signatures that are being compiled
+    // Of in_flight: what other threads had begun before a fork is lost.
+    std::uint32_t generation = support::fork_generation();
     // Signatures with the sizes of calls whose regions were refused beside the calls, for these sizes alone; few.
     std::vector<std::vector<std::uint64_t>> refused;
 

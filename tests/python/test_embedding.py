@@ -175,6 +175,38 @@ def test_a_fork_beside_busy_threads():
     assert done.returncode == 0, done.stderr
 
 
+def test_a_fork_beside_threads_that_compile():
+    done = run_script("""
+        def fresh(i, count=6):
+            steps = ''.join(f'  LOAD_CONST {i * 100 + j}.5\\n  CALL_OP add 2\\n  CALL_OP softmax 1 axis=-1\\n' for j in range(count))
+            return flexor.from_text('.func main(x: f32[N, M]) -> 1\\n  LOAD_LOCAL x\\n' + steps + '  LOAD_LOCAL x\\n  CALL_OP matmul 2\\n  RETURN 1\\n')
+        x = np.ones((4, 4), np.float32)
+        shared = fresh(0, 40)
+        stop, made = False, [0, 0]
+        def work(thread):
+            shared(x)                                            # both, and the children, want the same region
+            while not stop:
+                made[thread] += 1
+                fresh(1000 * (thread + 1) + made[thread])(x)
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
+        for thread in threads: thread.start()
+        children = []
+        for i in range(12):
+            time.sleep(0.02)
+            child = os.fork()
+            if child == 0:
+                np.testing.assert_allclose(shared(x), 1, rtol=1e-5)
+                np.testing.assert_allclose(fresh(900_000 + i)(x), 1, rtol=1e-5)
+                os._exit(0)
+            children.append(child)
+        stop = True
+        for thread in threads: thread.join()
+        assert min(made) > 1
+        assert all(os.waitpid(child, 0)[1] == 0 for child in children)
+    """)
+    assert done.returncode == 0, done.stderr
+
+
 def test_ctrl_c_during_a_long_compilation():
     # Hundreds of different kernels: the compilation of the region alone takes long.
     body = "".join(

@@ -9,7 +9,9 @@
 #include "codegen/cpu_llvm/gemm_ir.h"
 #include "codegen/cpu_llvm/ir.h"
 #include "codegen/cpu_llvm/vector_math.h"
+#include "runtime/stop_check.h"
 #include "support/diagnostic.h"
+#include "support/fork_gate.h"
 
 namespace flexor::codegen::cpu_llvm {
 namespace {
@@ -260,6 +262,8 @@ Expected<const AttentionRows*> host_attention_rows(DType dtype, bool narrow_weig
         return Diagnostic(DiagnosticId::kOpNotCompiled).found("bf16 weights on a host without bf16 dot products");
     }
     Slot& slot = slots[static_cast<size_t>(dtype)][narrow_weights];
+    const support::ForkSection section;
+    const runtime::StopScope unasked(nullptr, runtime::StopScope::Role::kOwner);  // nobody may fork inside call_once
     std::call_once(slot.once, [&] { slot.compiled.emplace(generate_rows(dtype, narrow_weights)); });
     if (!*slot.compiled) return Diagnostic(slot.compiled->error());
     return &(**slot.compiled).rows;

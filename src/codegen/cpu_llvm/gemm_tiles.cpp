@@ -10,8 +10,10 @@
 #include "codegen/cpu_llvm/gemm_ir.h"
 #include "codegen/cpu_llvm/host.h"
 #include "codegen/cpu_llvm/jit.h"
+#include "runtime/stop_check.h"
 #include "runtime/thread_pool.h"
 #include "support/diagnostic.h"
+#include "support/fork_gate.h"
 
 namespace flexor::codegen::cpu_llvm {
 namespace {
@@ -558,6 +560,8 @@ Expected<const GemmTiles*> host_gemm_tiles(DType dtype) {
         return Diagnostic(DiagnosticId::kOpNotCompiled).found("integer matrix multiplication");
     }
     Slot& slot = slots[static_cast<size_t>(dtype)];
+    const support::ForkSection section;
+    const runtime::StopScope unasked(nullptr, runtime::StopScope::Role::kOwner);  // nobody may fork inside call_once
     std::call_once(slot.once, [&] { slot.compiled.emplace(generate_tiles(dtype)); });
     if (!*slot.compiled) return Diagnostic(slot.compiled->error());
     return &(**slot.compiled).tiles;
