@@ -42,6 +42,7 @@ struct SessionOptions {
     std::uint32_t exact_capacity = 512;   // exact records per region and thread, least recently used go first
     std::uint32_t entry_capacity = 64;    // entries per region and signature (FROZEN versions), likewise
     std::uint32_t max_call_depth = 1000;  // nested function calls, 1 to 1000
+    bool device_graphs = true;            // on a device the launches of a region run as one graph where they can
     PoolAllocator allocator = {};         // both functions or none
 };
 struct StressOptions;  // switches of the project's tests: flexor/stress.h, which is not installed

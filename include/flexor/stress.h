@@ -13,6 +13,7 @@ struct StressOptions {
     bool poison = false;       // pool memory is filled with NaN patterns when handed out
     bool fail_guards = false;  // every look-up on the ladder misses and compiles an entry
     bool end_at_once = false;  // a region ends behind its first op and at every loop head
+    bool graphs_at_once = false;  // a call on a device waits for the graph that is made for it, of one launch too
     // Library in the place of CUDA's driver; with evaluate_kernels it runs driver::HostFunctions.
     std::string device_driver = {};
     // Library in the place of cuBLASLt; with evaluate_kernels it computes what products it can.

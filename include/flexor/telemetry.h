@@ -45,6 +45,7 @@ struct EntryStats {
     std::uint32_t kernels_built = 0;  // compiled for it; the rest came from the kernel cache
     std::uint64_t code_bytes = 0;
     std::uint32_t ops = 0;  // registry ops compiled into it
+    std::string graphs;     // on a device: "yes" if its launches run as graphs there, else why not
 };
 
 struct PoolStats {
@@ -106,6 +107,11 @@ struct Stats {
     std::uint64_t device_stand_ins = 0;      // launches by another variant than their own, which was not there yet
     std::uint64_t device_compile_waits = 0;  // launches that waited for the compiler: nothing served
     double device_compile_wait_seconds = 0;
+    std::uint64_t graph_launches = 0;  // of many kernels as one, each of which is a device launch too
+    std::uint64_t graph_misfits = 0;   // calls that a graph of their sizes could not serve
+    std::uint64_t graphs_built = 0;
+    std::uint64_t graphs_refused = 0;  // that could not be made
+    std::uint64_t graphs_evicted = 0;
     std::uint64_t kernels_compiled = 0;
     std::uint64_t kernel_cache_hits = 0;
     std::uint64_t code_bytes = 0;

@@ -58,6 +58,7 @@ class Session(RunnerBase):
     threads       threads of the process's kernels, up to 1024; 0 leaves them as they are
     soft_limit    bytes of pool memory kept and reused: a count or text such as "256MB"; the default gives way to a smaller hard limit
     hard_limit    bytes that the pool never exceeds; None: no limit
+    device_graphs  on a device the launches of a region run as one CUDA graph where they can
 
     Raises ArgumentError (E0507) for options, and for values of FLEXOR_* variables, that make no sense.
 
@@ -74,6 +75,7 @@ class Session(RunnerBase):
         threads: int = 0,
         soft_limit: int | str | None = "256MB",
         hard_limit: int | str | None = None,
+        device_graphs: bool = True,
         _native: _flexor.NativeSession | None = None,
     ) -> None:
         self.native = _native or _flexor.NativeSession(
@@ -83,6 +85,7 @@ class Session(RunnerBase):
             threads=_kinds.integer("Session", "threads", threads, bits=32),
             soft_limit=_bytes("soft_limit", soft_limit),
             hard_limit=_bytes("hard_limit", hard_limit),
+            device_graphs=_kinds.flag("Session", "device_graphs", device_graphs),
         )
         self._bind(self.native, self.native.address())
         self.native.set_event_sink(_tell)

@@ -30,7 +30,8 @@ void bind_session(nb::module_& m) {
         .def(
             "__init__",
             [](Session* self, bool compile, bool compile_behind, bool exact_only, int threads, std::uint64_t soft_limit,
-               std::uint64_t hard_limit, bool fuse, bool poison, bool fail_guards, bool end_at_once) {
+               std::uint64_t hard_limit, bool fuse, bool poison, bool fail_guards, bool end_at_once,
+               bool device_graphs) {
                 SessionOptions options;
                 options.compile = compile;
                 options.compile_behind = compile_behind;
@@ -38,6 +39,7 @@ void bind_session(nb::module_& m) {
                 options.threads = threads;
                 options.soft_limit = soft_limit;
                 options.hard_limit = hard_limit;
+                options.device_graphs = device_graphs;
                 StressOptions stress;
                 stress.fuse = fuse;
                 stress.poison = poison;
@@ -52,7 +54,7 @@ void bind_session(nb::module_& m) {
             nb::kw_only(), nb::arg("compile") = true, nb::arg("compile_behind") = false, nb::arg("exact_only") = false,
             nb::arg("threads") = 0, nb::arg("soft_limit") = SessionOptions().soft_limit, nb::arg("hard_limit") = 0,
             nb::arg("fuse") = true, nb::arg("poison") = false, nb::arg("fail_guards") = false,
-            nb::arg("end_at_once") = false)
+            nb::arg("end_at_once") = false, nb::arg("device_graphs") = true)
         .def("address", [](const Session& s) { return reinterpret_cast<std::uintptr_t>(&s); })
         .def("explain_example",
              [](Session& s, const Module& module, const std::string& function, bool profile) {

@@ -9,6 +9,7 @@
 #include "codegen/triton/device_launcher.h"
 #include "driver/host_function.h"
 #include "loopir/loopir.h"
+#include "loopir/slots.h"
 #include "runtime/telemetry.h"
 #include "support/diagnostic.h"
 #include "support/environment.h"
@@ -17,6 +18,11 @@ namespace flexor::driver {
 
 using runtime::cuda::CudaPointer;
 using runtime::cuda::CudaStream;
+using runtime::cuda::GraphArgument;
+using runtime::cuda::GraphFrame;
+using runtime::cuda::GraphLaunch;
+using runtime::cuda::GraphNode;
+using runtime::cuda::GraphNumber;
 using runtime::cuda::Launcher;
 using runtime::cuda::LaunchReport;
 
@@ -46,6 +52,10 @@ public:
         return launcher_->prefetch(buffers, params);
     }
     void settle() override { launcher_->settle(); }
+
+    Expected<GraphNode> graph_node(const GraphLaunch& launch, GraphFrame& frame) override {
+        return launcher_->graph_node(launch, frame);
+    }
 
 private:
     std::shared_ptr<codegen::triton::DeviceLauncher> launcher_;
@@ -166,42 +176,99 @@ std::string DeviceKernels::compiler_report() {
 
 namespace {
 
+// Arguments are buffers, the fault word, and parameters. In a graph the address of the frame comes first, then for each of them
+// what it is: a value, or a word of the frame.
+class EvaluatedCode {
+public:
+    explicit EvaluatedCode(loopir::Kernel kernel) : kernel_(std::move(kernel)) {}
+    const loopir::Kernel& ir() const { return kernel_; }
+    std::size_t arguments() const { return kernel_.buffers.size() + 1 + kernel_.param_count; }
+
+    static void run(void* context, const std::uint64_t* arguments, std::uint64_t (*)(std::uint64_t)) {
+        static_cast<EvaluatedCode*>(context)->evaluate(arguments);
+    }
+    static void run_in_graph(void* context, const std::uint64_t* arguments, std::uint64_t (*to_host)(std::uint64_t)) {
+        const auto* kernel = static_cast<EvaluatedCode*>(context);
+        const auto* frame = reinterpret_cast<const std::uint64_t*>(arguments[0]);
+        std::vector<std::uint64_t> words;
+        for (std::size_t i = 0; i < kernel->arguments(); ++i) {
+            const bool indirect = arguments[1 + 2 * i] != 0;
+            words.push_back(indirect ? to_host(frame[arguments[2 + 2 * i]]) : arguments[2 + 2 * i]);
+        }
+        kernel->evaluate(words.data());
+    }
+
+private:
+    void evaluate(const std::uint64_t* arguments) const {
+        std::vector<void*> buffers;
+        for (std::size_t i = 0; i < kernel_.buffers.size(); ++i)
+            buffers.push_back(reinterpret_cast<void*>(arguments[i]));
+        const std::uint64_t* rest = arguments + kernel_.buffers.size();
+        const std::vector<std::int64_t> params(rest + 1, rest + 1 + kernel_.param_count);
+        loopir::EvalArgs eval{};
+        eval.buffers = buffers.data();
+        eval.params = params.data();
+        loopir::evaluate(kernel_, eval);
+        if (eval.fault) *reinterpret_cast<std::int32_t*>(rest[0]) = 1;
+    }
+
+    loopir::Kernel kernel_;
+};
+
 class EvaluatedLauncher final : public Launcher {
 public:
     EvaluatedLauncher(const loopir::Kernel& kernel, std::shared_ptr<const runtime::cuda::Device> device)
-        : kernel_(kernel), device_(std::move(device)) {}
+        : kernel_(std::make_shared<EvaluatedCode>(kernel)), device_(std::move(device)) {}
 
     Expected<LaunchReport> launch(std::span<const CudaPointer> buffers, const std::int64_t* params, CudaPointer fault,
                                   CudaStream stream) override {
         std::vector<std::uint64_t> words(buffers.begin(), buffers.end());
         words.push_back(fault);
-        for (std::size_t i = 0; i < kernel_.param_count; ++i) words.push_back(static_cast<std::uint64_t>(params[i]));
-        HostFunction function{run, this, words.size()};
+        for (std::size_t i = 0; i < kernel_->ir().param_count; ++i)
+            words.push_back(static_cast<std::uint64_t>(params[i]));
+        HostFunction function{EvaluatedCode::run, kernel_.get(), words.size()};
         std::vector<void*> pointers;
         for (std::uint64_t& word : words) pointers.push_back(&word);
         const auto& driver = device_->driver();
         FLEXOR_TRY(driver.check(driver.launch(reinterpret_cast<runtime::cuda::CudaFunction>(&function), 1, 1, 1, 1, 1,
                                               1, 0, stream, pointers.data(), nullptr),
-                                "cuLaunchKernel", "kernel " + kernel_.name));
+                                "cuLaunchKernel", "kernel " + kernel_->ir().name));
         return LaunchReport{};
     }
 
-private:
-    static void run(void* context, const std::uint64_t* arguments) {
-        const loopir::Kernel& kernel = static_cast<EvaluatedLauncher*>(context)->kernel_;
-        std::vector<void*> buffers;
-        for (std::size_t i = 0; i < kernel.buffers.size(); ++i)
-            buffers.push_back(reinterpret_cast<void*>(arguments[i]));
-        const std::uint64_t* rest = arguments + kernel.buffers.size();
-        const std::vector<std::int64_t> params(rest + 1, rest + 1 + kernel.param_count);
-        loopir::EvalArgs eval{};
-        eval.buffers = buffers.data();
-        eval.params = params.data();
-        loopir::evaluate(kernel, eval);
-        if (eval.fault) *reinterpret_cast<std::int32_t*>(rest[0]) = 1;
+    Expected<GraphNode> graph_node(const GraphLaunch& launch, GraphFrame& frame) override {
+        struct Held {
+            std::shared_ptr<EvaluatedCode> kernel;
+            HostFunction function;
+        };
+        GraphNode out;
+        out.name = kernel_->ir().name;
+        out.programs = out.threads = 1;
+        out.arguments.push_back({GraphArgument::Kind::kFrame, 0});
+        const auto add = [&](const GraphNumber& number) {
+            out.arguments.push_back({GraphArgument::Kind::kValue, !number.fixed()});
+            out.arguments.push_back(
+                {GraphArgument::Kind::kValue, number.fixed() ? static_cast<std::uint64_t>(number.now) : number.word});
+        };
+        for (const GraphNumber& buffer : launch.buffers) add(buffer);
+        add(GraphNumber::of(static_cast<std::int64_t>(launch.fault)));
+        for (const GraphNumber& param : launch.params) add(param);
+        // Extents have the bounds that compiled kernels have.
+        for (const loopir::IntRef& ref : loopir::walked_extents(kernel_->ir())) {
+            const GraphNumber extent =
+                ref.is_constant ? GraphNumber::of(ref.value) : launch.params[static_cast<std::size_t>(ref.value)];
+            if (extent.most < 1) return Diagnostic(DiagnosticId::kNoCodeGenerator).found("nothing to compute");
+            frame.bound(extent, 1);
+        }
+        auto held =
+            std::make_shared<Held>(Held{kernel_, {EvaluatedCode::run_in_graph, kernel_.get(), out.arguments.size()}});
+        out.function = reinterpret_cast<runtime::cuda::CudaFunction>(&held->function);
+        out.keeps = held;
+        return out;
     }
 
-    loopir::Kernel kernel_;
+private:
+    std::shared_ptr<EvaluatedCode> kernel_;
     std::shared_ptr<const runtime::cuda::Device> device_;
 };
 

@@ -90,7 +90,7 @@ struct Session::Impl {
           pipeline({stress.fuse, stress.evaluate_kernels, stress.end_at_once, stress.product_library}, &telemetry,
                    &devices),
           engine({given.exact_only, given.exact_capacity, given.entry_capacity, given.max_call_depth,
-                  stress.fail_guards, given.compile_behind},
+                  stress.fail_guards, given.compile_behind, given.device_graphs, stress.graphs_at_once},
                  given.compile && (driver::Pipeline::available() || stress.evaluate_kernels) ? &pipeline : nullptr,
                  pool, &telemetry, &hooks) {
         if (given.threads > 0) runtime::set_thread_count(given.threads);
@@ -299,6 +299,7 @@ Expected<void> Session::synchronize(Device device, void* stream) {
 }
 std::uint64_t Session::trim() {
     std::uint64_t bytes = impl_->pool->trim();
+    impl_->engine.drop_graphs();
     for (const auto& pool : impl_->engine.device_pools()) bytes += pool->trim();
     return bytes;
 }

@@ -180,6 +180,8 @@ Stats Telemetry::snapshot() const {
         stats.device_stand_ins += shard->device_stand_ins.get();
         stats.device_compile_waits += shard->device_compile_waits.get();
         stats.device_compile_wait_seconds += static_cast<double>(shard->device_compile_wait_ns.get()) * 1e-9;
+        stats.graph_launches += shard->graph_launches.get();
+        stats.graph_misfits += shard->graph_misfits.get();
         stats.region_exits += shard->region_exits.get();
         std::lock_guard heat_lock(shard->mutex_);
         for (const auto& [key, cell] : shard->heat_) {
@@ -226,6 +228,9 @@ Stats Telemetry::snapshot() const {
     stats.kernel_cache_hits = kernel_cache_hits.load(std::memory_order_relaxed);
     stats.code_bytes = code_bytes.load(std::memory_order_relaxed);
     stats.packed_weight_bytes = packed_weight_bytes.load(std::memory_order_relaxed);
+    stats.graphs_built = graphs_built.load(std::memory_order_relaxed);
+    stats.graphs_refused = graphs_refused.load(std::memory_order_relaxed);
+    stats.graphs_evicted = graphs_evicted.load(std::memory_order_relaxed);
     stats.evictions = evictions_;
     return stats;
 }
@@ -256,7 +261,9 @@ void Telemetry::reset() {
                                  &shard->device_variants,
                                  &shard->device_stand_ins,
                                  &shard->device_compile_waits,
-                                 &shard->device_compile_wait_ns})
+                                 &shard->device_compile_wait_ns,
+                                 &shard->graph_launches,
+                                 &shard->graph_misfits})
             counter->clear();
         std::lock_guard heat_lock(shard->mutex_);
         shard->heat_.clear();
@@ -265,6 +272,7 @@ void Telemetry::reset() {
         if (const auto entry = registered.lock()) entry->hits.clear();
     }
     compilations_ = failed_compilations_ = evictions_ = 0;
+    graphs_built = graphs_refused = graphs_evicted = 0;
     compile_seconds_ = 0;
     alarmed_ = false;
     ring_.clear();

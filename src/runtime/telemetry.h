@@ -78,6 +78,7 @@ public:
     Counter launches, region_exits;
     Counter device_launches, library_launches, device_syncs, device_copied_bytes;
     Counter device_variants, device_stand_ins, device_compile_waits, device_compile_wait_ns;
+    Counter graph_launches, graph_misfits;
 
     // True for one call in kSampleEvery.
     bool sample() { return (ticks_++ & (kSampleEvery - 1)) == 0; }
@@ -130,6 +131,7 @@ public:
     std::uint64_t compilations() const;
 
     std::atomic<std::uint64_t> kernels_compiled{0}, kernel_cache_hits{0}, code_bytes{0}, packed_weight_bytes{0};
+    std::atomic<std::uint64_t> graphs_built{0}, graphs_refused{0}, graphs_evicted{0};
 
     Stats snapshot() const;  // all but the pool
     std::vector<Event> events(std::uint64_t after) const;

@@ -187,7 +187,7 @@ std::string to_json(const Stats& stats) {
         json.member("lower_seconds", entry.lower_seconds).member("codegen_seconds", entry.codegen_seconds);
         json.member("pack_seconds", entry.pack_seconds).member("kernels", entry.kernels);
         json.member("kernels_built", entry.kernels_built).member("code_bytes", entry.code_bytes);
-        json.member("ops", entry.ops).end('}');
+        json.member("ops", entry.ops).member("graphs", entry.graphs).end('}');
     }
     json.end(']');
     json.member("kernel_launches", stats.kernel_launches).member("kernels_compiled", stats.kernels_compiled);
@@ -199,6 +199,9 @@ std::string to_json(const Stats& stats) {
     json.member("device_variants", stats.device_variants).member("device_stand_ins", stats.device_stand_ins);
     json.member("device_compile_waits", stats.device_compile_waits);
     json.member("device_compile_wait_seconds", stats.device_compile_wait_seconds);
+    json.member("graph_launches", stats.graph_launches).member("graph_misfits", stats.graph_misfits);
+    json.member("graphs_built", stats.graphs_built).member("graphs_refused", stats.graphs_refused);
+    json.member("graphs_evicted", stats.graphs_evicted);
     for (const auto& [name, pool] : {std::pair{"pool", &stats.pool}, std::pair{"device_pool", &stats.device_pool}}) {
         json.key(name).begin('{').member("live_bytes", pool->live_bytes).member("reserved_bytes", pool->reserved_bytes);
         json.member("peak_live_bytes", pool->peak_live_bytes).member("peak_reserved_bytes", pool->peak_reserved_bytes);
@@ -282,6 +285,14 @@ std::string to_prometheus(const Stats& stats) {
              real(stats.device_compile_waits));
     text.one("flexor_device_compile_wait_seconds_total", "counter", "Time that launches waited for the compiler.",
              stats.device_compile_wait_seconds);
+    text.one("flexor_graph_launches_total", "counter", "Launches of many kernels of a device as one.",
+             real(stats.graph_launches));
+    text.one("flexor_graph_misfits_total", "counter", "Calls that a graph of their sizes could not serve.",
+             real(stats.graph_misfits));
+    text.family("flexor_graphs_total", "counter", "Graphs of devices by what became of them.");
+    text.sample(real(stats.graphs_built), "state=\"built\"");
+    text.sample(real(stats.graphs_refused), "state=\"refused\"");
+    text.sample(real(stats.graphs_evicted), "state=\"evicted\"");
     text.family("flexor_device_pool_bytes", "gauge", "Pool memory of devices by state.");
     text.sample(real(stats.device_pool.live_bytes), "state=\"live\"");
     text.sample(real(stats.device_pool.reserved_bytes), "state=\"reserved\"");
@@ -378,6 +389,11 @@ std::string to_text(const Stats& stats) {
                std::to_string(stats.device_stand_ins) + " launches by stand-ins, " +
                std::to_string(stats.device_compile_waits) + " waited, " +
                seconds_text(stats.device_compile_wait_seconds) + " in all\n";
+    }
+    if (stats.graphs_built + stats.graphs_refused > 0) {
+        out += "graphs           " + std::to_string(stats.graph_launches) + " launches, " +
+               std::to_string(stats.graphs_built) + " built, " + std::to_string(stats.graphs_refused) + " refused, " +
+               std::to_string(stats.graphs_evicted) + " evicted, " + std::to_string(stats.graph_misfits) + " misfits\n";
     }
     if (stats.packed_weight_bytes > 0)
         out += "packed weights   " + support::text_from_bytes(stats.packed_weight_bytes) + "\n";

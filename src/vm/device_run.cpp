@@ -8,6 +8,7 @@
 #include "runtime/cuda/launcher.h"
 #include "support/check.h"
 #include "support/diagnostic.h"
+#include "vm/device_graphs.h"
 
 namespace flexor::vm {
 
@@ -132,6 +133,26 @@ Expected<std::shared_ptr<const Diagnostic>> DeviceRun::launch(runtime::cuda::Lau
 void DeviceRun::prefetch(runtime::cuda::Launcher& launcher, void* const* buffers, std::size_t count,
                          const std::int64_t* params) {
     shard_.device_variants.add(launcher.prefetch({reinterpret_cast<const CudaPointer*>(buffers), count}, params));
+}
+
+bool DeviceRun::reclaim(const Diagnostic& refusal) {
+    const bool memory = refusal.id() == DiagnosticId::kOutOfMemory || refusal.id() == DiagnosticId::kHardMemoryLimit;
+    if (!memory || state_.graphs == nullptr || !state_.graphs->reclaim(false)) return false;
+    shard_.device_syncs.add();
+    state_.pool->trim();
+    return true;
+}
+
+Expected<bool> DeviceRun::launch(runtime::cuda::Graph& graph, const std::int64_t* frame, void* const* buffers) {
+    FLEXOR_ASSIGN(const bool launched, graph.launch(frame, buffers, stream_));
+    if (!launched) {
+        shard_.graph_misfits.add();
+        return false;
+    }
+    shard_.launches.add(graph.nodes());
+    shard_.device_launches.add(graph.nodes());
+    shard_.graph_launches.add();
+    return true;
 }
 
 Expected<void> DeviceRun::read(void* to, const void* from, std::size_t bytes) {

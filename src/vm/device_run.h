@@ -16,6 +16,7 @@
 #include "runtime/cuda/device_pool.h"
 #include "runtime/cuda/device_timer.h"
 #include "runtime/cuda/fault_log.h"
+#include "runtime/cuda/graph.h"
 #include "runtime/cuda/named_ranges.h"
 #include "runtime/telemetry.h"
 #include "support/expected.h"
@@ -23,11 +24,14 @@
 
 namespace flexor::vm {
 
+class GraphBuilder;
+
 // What an engine keeps of a device. Thread-safe.
 struct DeviceState {
     std::shared_ptr<const runtime::cuda::Device> device;
     std::shared_ptr<runtime::cuda::DevicePool> pool;
     std::shared_ptr<runtime::cuda::FaultLog> faults;
+    std::shared_ptr<GraphBuilder> graphs;  // null: launches run one by one
     const runtime::cuda::NamedRanges* ranges = runtime::cuda::NamedRanges::of_environment();
 };
 
@@ -45,12 +49,16 @@ public:
 
     Device place() const { return place_; }
     const DeviceState& state() const { return state_; }
+    runtime::cuda::CudaStream stream() const { return stream_; }
+    bool is_profiled() const { return profile_ != nullptr; }
     bool holds(const Tensor& tensor) const { return tensor.device() == place_; }
 
     Expected<Tensor> empty(DType dtype, std::span<const std::int64_t> sizes, std::span<const std::int64_t> strides) {
-        return state_.pool->empty(dtype, sizes, strides, stream_);
+        return with_room([&] { return state_.pool->empty(dtype, sizes, strides, stream_); });
     }
-    Expected<Tensor> bytes(std::int64_t count) { return state_.pool->bytes(count, stream_); }
+    Expected<Tensor> bytes(std::int64_t count) {
+        return with_room([&] { return state_.pool->bytes(count, stream_); });
+    }
 
     // `ir` is the launcher's. The refusal of a variant that another one stands in for, if there is one to be told.
     Expected<std::shared_ptr<const Diagnostic>> launch(runtime::cuda::Launcher& launcher, const loopir::Kernel& ir,
@@ -59,6 +67,9 @@ public:
     // Begins to compile what such a launch needs.
     void prefetch(runtime::cuda::Launcher& launcher, void* const* buffers, std::size_t count,
                   const std::int64_t* params);
+
+    // False: the call is not the graph's, and nothing has happened.
+    Expected<bool> launch(runtime::cuda::Graph& graph, const std::int64_t* frame, void* const* buffers);
 
     // Waits until `bytes` are there. Afterwards a fault of what has run so far is known.
     Expected<void> read(void* to, const void* from, std::size_t bytes);
@@ -88,6 +99,15 @@ public:
     Expected<void> end_call(const executable::Call& call, const std::int64_t* frame, void* const* buffers);
 
 private:
+    // Graphs give their memory back before a run is refused.
+    bool reclaim(const Diagnostic& refusal);
+    template <class Allocate>
+    Expected<Tensor> with_room(Allocate&& allocate) {
+        Expected<Tensor> made = allocate();
+        if (!made && reclaim(made.error())) return allocate();
+        return made;
+    }
+
     struct Mirror {
         executable::BufferSlot buffer = 0;
         std::int64_t low = 0, high = 0;  // bytes of the buffer

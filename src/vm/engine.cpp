@@ -10,6 +10,7 @@
 #include "support/fork_gate.h"
 #include "support/text.h"
 #include "vm/destinations.h"
+#include "vm/device_graphs.h"
 #include "vm/interpreter.h"
 
 namespace flexor::vm {
@@ -348,6 +349,8 @@ Expected<const DeviceState*> Engine::device_state(Device device) {
         FLEXOR_ASSIGN(made->device, devices_->get(device.index));
         FLEXOR_ASSIGN(made->faults, runtime::cuda::FaultLog::create(made->device));
         made->pool = runtime::cuda::DevicePool::create(made->device, device_limits_);
+        if (options_.device_graphs)
+            made->graphs = std::make_shared<GraphBuilder>(made->device, options_.graphs_at_once);
         state = std::move(made);
     }
     return static_cast<const DeviceState*>(state.get());
@@ -360,6 +363,25 @@ Expected<void> Engine::synchronize(Device device, void* stream) {
     FLEXOR_TRY(state->device->synchronize(static_cast<runtime::cuda::CudaStream>(stream)));
     if (std::optional<Diagnostic> fault = state->faults->take()) return *std::move(fault);
     return {};
+}
+
+std::vector<std::shared_ptr<GraphBuilder>> Engine::graph_builders() {
+    std::vector<std::shared_ptr<GraphBuilder>> builders;
+    {
+        std::lock_guard lock(mutex_);
+        for (const auto& [index, state] : device_states_) {
+            if (state != nullptr && state->graphs != nullptr) builders.push_back(state->graphs);
+        }
+    }
+    return builders;
+}
+
+void Engine::settle_graphs() {
+    for (const auto& builder : graph_builders()) builder->settle();
+}
+
+void Engine::drop_graphs() {
+    for (const auto& builder : graph_builders()) builder->reclaim(true);
 }
 
 std::vector<std::shared_ptr<runtime::cuda::DevicePool>> Engine::device_pools() {
@@ -692,6 +714,18 @@ void Engine::compile(Run& run, ThreadEntryPoint& point, const Job& job, Scratch&
                        options_.exact_capacity);
 }
 
+// "yes", or why the launches of the entry run one by one.
+std::string Engine::offer_graphs(Entry& entry, const DeviceState& state, const std::string& name) {
+    if (state.graphs == nullptr) return "switched off";
+    std::string refusal = GraphRegion::refusal(*entry.executable, options_.graphs_at_once ? 1 : kLeastGraphLaunches);
+    if (!refusal.empty()) return refusal;
+    entry.graphs = std::make_shared<EntryGraphs>(
+        entry.executable, entry.buffers, entry.fault_words,
+        GraphSurroundings{state.device, state.pool, state.faults, state.graphs, telemetry_, name});
+    state.graphs->add(entry.graphs);
+    return "yes";
+}
+
 Expected<EntryRef> Engine::make_entry(const Job& job, runtime::StopCheck* stop, DeviceRun* device, Trace* trace) {
     EntryPoint& shared = *job.point;
     const bytecode::Function& function = job.module->functions[static_cast<std::size_t>(shared.function)];
@@ -748,6 +782,10 @@ Expected<EntryRef> Engine::make_entry(const Job& job, runtime::StopCheck* stop, 
     stats.compile_seconds = seconds;
     stats.kernels = static_cast<std::uint32_t>(e.launches.size());
     stats.ops = e.op_count;
+    if (device != nullptr) {
+        stats.graphs = offer_graphs(*entry, device->state(), function.name);
+        if (trace != nullptr) trace->add("generate", place + ": launches run as graphs of the device: " + stats.graphs);
+    }
     if (describe_ != nullptr) describe_(describe_context_, e, stats);
     telemetry_->record_compile(entry->record);
 

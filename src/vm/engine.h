@@ -34,6 +34,8 @@ struct EngineOptions {
     // A region that no entry serves is compiled by a thread of the engine's, and interpreted until that is done. Calls
     // on devices, and those that are traced, compile themselves.
     bool behind = false;
+    bool device_graphs = true;    // launches on devices run as graphs where they can
+    bool graphs_at_once = false;  // and a call waits for its graph (a stress switch)
 };
 
 // What happened in one call, for `explain`: one line per event, in order, and the regions met.
@@ -78,6 +80,8 @@ public:
         device_limits_ = limits;
     }
     Expected<void> synchronize(Device device, void* stream);
+    void settle_graphs();  // waits until graphs that are being made are there
+    void drop_graphs();    // gives their memory back
     // The pools of the devices that runs were on.
     std::vector<std::shared_ptr<runtime::cuda::DevicePool>> device_pools();
 
@@ -129,6 +133,7 @@ private:
 
     Expected<void> run_on_device(Run& run, std::int32_t function, std::span<const Value> arguments,
                                  std::vector<Value>& results);
+    std::vector<std::shared_ptr<GraphBuilder>> graph_builders();
     Expected<const DeviceState*> device_state(Device device);
 
     // Runs one function: by its entry region if there is one, interpreting what is left.
@@ -142,6 +147,7 @@ private:
     void compile_behind(std::shared_ptr<ModuleState> state, Job job);
     // The entry of a region, with code or without, told to its point; an error: the run was stopped.
     Expected<EntryRef> make_entry(const Job& job, runtime::StopCheck* stop, DeviceRun* device, Trace* trace);
+    std::string offer_graphs(Entry& entry, const DeviceState& state, const std::string& name);
 
     EngineOptions options_;
     Compiler* compiler_;

@@ -19,6 +19,8 @@ inline constexpr std::int32_t source_owner(std::uint32_t slot) {  // argument or
 }
 inline constexpr std::uint32_t source_slot(std::int32_t owner) { return static_cast<std::uint32_t>(-2 - owner); }
 
+class EntryGraphs;
+
 struct Entry {
     std::shared_ptr<const executable::Executable> executable;  // null: interpreted
     std::string reason;                                        // why, if interpreted
@@ -42,6 +44,7 @@ struct Entry {
     std::vector<bool> writes_source;         // per launch: it writes to an argument's memory (or to what may be one)
     std::vector<std::uint32_t> fault_words;  // per launch, on a device: the word that it sets where it stumbles
     std::unique_ptr<std::atomic<bool>[]> prefetched;  // per block, on a device: its kernels have been asked for
+    std::shared_ptr<EntryGraphs> graphs;              // on a device, where its launches may run as one
     bool uses_arena = false;
     std::uint32_t max_params = 0, max_buffers = 0, max_moves = 0;
 

@@ -11,6 +11,7 @@
 #include "support/diagnostic.h"
 #include "support/text.h"
 #include "tensor/element.h"
+#include "vm/device_graphs.h"
 
 namespace flexor::vm {
 
@@ -114,10 +115,11 @@ public:
             const bool again = scratch_.visited[index];
             scratch_.visited[index] = true;
             returning_ = &block.terminator;
+            bool done = false;
             if (!enter(block, again)) return;
-            const bool first =
-                device_ != nullptr && !entry_.prefetched[index].exchange(true, std::memory_order_relaxed);
-            if (!steps(block, again, first, entry_.outputs[index])) return;
+            if (entry_.graphs != nullptr && !device_->is_profiled() && !run_graph(block, entry_.outputs[index], done))
+                return;
+            if (!done && !run_steps(block, again, index)) return;
             const Terminator& end = block.terminator;
             switch (end.kind) {
                 case Terminator::Kind::kJump: index = jump(end.jumps[0]); continue;
@@ -197,6 +199,10 @@ private:
         if (block.loop_head ? context_.stop->poll() : context_.stop->stopped()) return stopped();
         if (!again && !executable::run_frame(block.once, frame_, true)) return overflow();
         if (!executable::run_frame(block.frame, frame_, true)) return overflow();
+        return true;
+    }
+
+    bool reserve(const Block& block) {
         if (block.arena_bytes == kNoSlot) return true;
         const std::int64_t bytes = frame_[block.arena_bytes];
         if (bytes < 0) return overflow();
@@ -222,6 +228,41 @@ private:
         auto memory = device_->bytes(bytes);
         if (!memory) return refuse(std::move(memory).error(), static_cast<std::uint64_t>(bytes), arena_text(block));
         device_arena_ = *std::move(memory);
+        return true;
+    }
+
+    // Everything but the launches happens before them; where the graph turns out not to be this call's, the steps begin anew.
+    bool run_graph(const Block& block, const std::vector<const TensorRef*>& outputs, bool& done) {
+        auto graph = entry_.graphs->find(scratch_.key.frame.data(), buffers_, device_->stream());
+        if (graph == nullptr) return true;
+        if (context_.stop->stopped()) return stopped();
+        for (std::size_t i = 0; i < block.steps.size(); ++i) {
+            const Step& step = block.steps[i];
+            if (step.kind == Step::Kind::kFrame && !executable::run_frame(e_.frames[step.index], frame_, true))
+                return overflow();
+            if (step.kind == Step::Kind::kCheck && !executable::check_holds(e_.checks[step.index], frame_)) return true;
+            if (step.kind != Step::Kind::kAllocate || allocate(step, outputs[i])) continue;
+            if (result_.end != TapeEnd::kRefused) return false;
+            // With the memory that the graph held.
+            graph = nullptr;
+            used_outputs_ = 0;
+            return true;
+        }
+        auto launched = device_->launch(*graph, frame_, buffers_);
+        if (!launched) return fail(std::move(launched).error(), e_.pc);
+        done = *launched;
+        if (!done) {
+            used_outputs_ = 0;
+            return true;
+        }
+        for (std::size_t i = 0; i < e_.launches.size(); ++i) {
+            if (entry_.writes_source[i]) note_writes(e_.launches[i]);
+        }
+        for (const Step& step : block.steps) {
+            if (step.kind != Step::Kind::kRelease) continue;
+            set_owner(step.buffer, kNoOwner);
+            buffers_[step.buffer] = nullptr;
+        }
         return true;
     }
 
@@ -284,6 +325,12 @@ private:
     }
 
     // ------------------------------------------------------------ steps
+
+    bool run_steps(const Block& block, bool again, std::uint32_t index) {
+        if (!reserve(block)) return false;
+        const bool first = device_ != nullptr && !entry_.prefetched[index].exchange(true, std::memory_order_relaxed);
+        return steps(block, again, first, entry_.outputs[index]);
+    }
 
     bool steps(const Block& block, bool again, bool first, const std::vector<const TensorRef*>& outputs) {
         const std::size_t count = block.steps.size();

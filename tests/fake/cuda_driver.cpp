@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "driver/host_function.h"
+#include "runtime/cuda/driver.h"
 
 namespace {
 
@@ -254,6 +255,7 @@ CALL(cuMemFreeAsync, std::uint64_t pointer, void*) {
     return 0;
 }
 CALL(cuMemcpyHtoDAsync_v2, std::uint64_t to, const void* from, std::size_t bytes, void*) {
+    ++state.copies_to_device;
     std::memcpy(at(to), from, bytes);
     return result_of("cuMemcpyHtoDAsync");
 }
@@ -282,9 +284,13 @@ CALL(cuDeviceGetDefaultMemPool, void** pool, int) {
     return 0;
 }
 CALL(cuMemPoolTrimTo, void*, std::size_t) { return 0; }
-CALL(cuLaunchKernel, void* function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned, unsigned,
-     unsigned shared, void* stream, void** parameters, void**) {
-    if (const int error = result_of("cuLaunchKernel")) return error;
+CALL(cuEventSynchronize, void*) { return 0; }
+CALL(cuThreadExchangeStreamCaptureMode, int*) { return 0; }
+
+namespace {
+
+int run_kernel(void* function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned shared, void* stream,
+               void** parameters) {
     if (x == 0) return 1;  // as the driver does
     const FakeModule* module = module_of(function);
     if (module == nullptr) {
@@ -293,7 +299,8 @@ CALL(cuLaunchKernel, void* function, unsigned x, unsigned y, unsigned z, unsigne
         for (std::size_t i = 0; i < host.arguments; ++i)
             words.push_back(DeviceMemory::instance().to_host(*static_cast<const std::uint64_t*>(parameters[i])));
         ++state.ran;
-        host.run(host.context, words.data());
+        host.run(host.context, words.data(),
+                 [](std::uint64_t address) { return DeviceMemory::instance().to_host(address); });
         return 0;
     }
     flexor::tests::FakeLaunch launch{{x, y, z}, threads, shared, stream, {}, module->code};
@@ -303,5 +310,84 @@ CALL(cuLaunchKernel, void* function, unsigned x, unsigned y, unsigned z, unsigne
         launch.values.push_back(value);
     }
     state.launches.push_back(launch);
+    return 0;
+}
+
+std::size_t parameters_of(void* function) {
+    return function == &state ? state.parameter_bytes.size()
+                              : static_cast<const flexor::driver::HostFunction*>(function)->arguments;
+}
+
+// A node keeps the values of its parameters, as the driver's do.
+struct FakeNode {
+    void* function;
+    unsigned grid[3], threads, shared;
+    std::vector<std::uint64_t> values;
+};
+struct FakeGraph {
+    std::vector<FakeNode> nodes;
+};
+
+}  // namespace
+
+CALL(cuLaunchKernel, void* function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned, unsigned,
+     unsigned shared, void* stream, void** parameters, void**) {
+    if (const int error = result_of("cuLaunchKernel")) return error;
+    return run_kernel(function, x, y, z, threads, shared, stream, parameters);
+}
+CALL(cuGraphCreate, void** graph, unsigned) {
+    if (const int error = result_of("cuGraphCreate")) return error;
+    ++state.graphs;
+    *graph = new FakeGraph();
+    return 0;
+}
+CALL(cuGraphAddKernelNode_v2, void** node, void* graph, void* const* before, std::size_t count,
+     const flexor::runtime::cuda::KernelNodeParameters* parameters) {
+    if (const int error = result_of("cuGraphAddKernelNode")) return error;
+    auto& nodes = static_cast<FakeGraph*>(graph)->nodes;
+    // Chains alone.
+    if (count != (nodes.empty() ? 0 : 1) || (count == 1 && *before != reinterpret_cast<void*>(nodes.size()))) return 1;
+    void* function = parameters->function;
+    FakeNode made{function,
+                  {parameters->grid[0], parameters->grid[1], parameters->grid[2]},
+                  parameters->block[0],
+                  parameters->shared_bytes,
+                  {}};
+    for (std::size_t i = 0; i < parameters_of(function); ++i) {
+        std::uint64_t value = 0;
+        std::memcpy(&value, parameters->parameters[i], function == &state ? state.parameter_bytes[i] : sizeof value);
+        made.values.push_back(value);
+    }
+    nodes.push_back(std::move(made));
+    *node = reinterpret_cast<void*>(nodes.size());
+    return 0;
+}
+CALL(cuGraphInstantiateWithFlags, void** exec, void* graph, unsigned long long) {
+    if (const int error = result_of("cuGraphInstantiate")) return error;
+    ++state.graphs;
+    *exec = new FakeGraph(*static_cast<FakeGraph*>(graph));
+    return 0;
+}
+CALL(cuGraphUpload, void*, void*) { return 0; }
+CALL(cuGraphLaunch, void* exec, void* stream) {
+    if (const int error = result_of("cuGraphLaunch")) return error;
+    ++state.graph_launches;
+    for (FakeNode& node : static_cast<FakeGraph*>(exec)->nodes) {
+        std::vector<void*> pointers;
+        for (std::uint64_t& value : node.values) pointers.push_back(&value);
+        if (const int error = run_kernel(node.function, node.grid[0], node.grid[1], node.grid[2], node.threads,
+                                         node.shared, stream, pointers.data()))
+            return error;
+    }
+    return 0;
+}
+CALL(cuGraphExecDestroy, void* exec) {
+    --state.graphs;
+    delete static_cast<FakeGraph*>(exec);
+    return 0;
+}
+CALL(cuGraphDestroy, void* graph) {
+    --state.graphs;
+    delete static_cast<FakeGraph*>(graph);
     return 0;
 }

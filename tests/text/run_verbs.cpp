@@ -149,6 +149,8 @@ std::vector<Engine> engines() {
         device.on_device = true;
         out.push_back(device);
     }
+    out.push_back({"device, graphs", {}, {.graphs_at_once = true}, true});
+    out.push_back({"device, graphs, unfused", {}, {.fuse = false, .graphs_at_once = true}, true});
     out.push_back({"device, every region ends at once", {}, {.end_at_once = true}, true});
     out.push_back({"device, products of the library", {}, {.product_library = FLEXOR_FAKE_CUBLASLT}, true});
     out.push_back({"device, interpreter", {.compile = false}, {}, true});

@@ -2,6 +2,7 @@
 // Kernels written as Triton source, in a form that Python reads: one JSON object a line.
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,14 @@ inline constexpr int kProcessors = 132;
 nlohmann::json compile_case(const std::string& name, const codegen::triton::Generator& generator,
                             const codegen::triton::LaunchPlan& plan);
 
-// The same, with the launch's arguments and what the evaluator leaves in the buffers: one case as planned, and one of
-// small tiles.
-std::vector<nlohmann::json> run_cases(const KernelRun& run);
+// As a launch of a graph: every address and every number comes from the frame, and is planned twice as large as it is. None
+// where a graph cannot hold it.
+std::optional<nlohmann::json> graph_case(const std::string& name, const codegen::triton::Generator& generator,
+                                         const std::vector<std::int64_t>& params);
+
+// The same, with the launch's arguments and what the evaluator leaves in the buffers: one case as planned, one of
+// small tiles, and if asked for one of a graph.
+std::vector<nlohmann::json> run_cases(const KernelRun& run, bool in_graph);
 
 // Every scalar operator, cast and reduction over special values; the row kernels of networks over sizes and layouts;
 // random kernels.

@@ -146,9 +146,13 @@ def run(case, worker):
         for piece in case["scratch"]
     ]
     counters = torch.zeros(max(case["counters"], 1), dtype=torch.int32)
+    words = [buffers[word["buffer"]].data_ptr() if "buffer" in word else word["value"] for word in case.get("frame", ())]
+    frame = torch.tensor(words, dtype=torch.int64)
     arguments = []
     for argument in case["arguments"]:
-        if "buffer" in argument:
+        if "frame" in argument:
+            arguments.append(frame)
+        elif "buffer" in argument:
             arguments.append(buffers[argument["buffer"]])
         elif "fault" in argument:
             arguments.append(fault)

@@ -33,6 +33,10 @@ void write_programs(int count, char** paths) {
         }
         LaunchPlan plan = *generator->plan(std::vector<std::int64_t>(kernel.param_count, 64).data(), kProcessors);
         std::cout << compile_case(name, *generator, plan) << "\n";
+        if (i % 4 == 1) {
+            const auto one = graph_case(name, *generator, std::vector<std::int64_t>(kernel.param_count, 64));
+            if (one) std::cout << *one << "\n";
+        }
         if (kernel.kind != loopir::KernelKind::kRow || generator->layout()->elementwise) continue;
         // The other form, and wide indices, of one in three: its parts are the same.
         if (i % 3 != 0) continue;
@@ -50,8 +54,9 @@ int main(int argc, char** argv) {
     using namespace flexor::tests;
     const std::string_view what = argc > 1 ? argv[1] : "";
     if (what == "numeric") {
+        std::size_t number = 0;
         for (const KernelRun& run : numeric_runs()) {
-            for (const auto& one : run_cases(run)) std::cout << one << "\n";
+            for (const auto& one : run_cases(run, number++ % 5 == 0)) std::cout << one << "\n";
         }
         return 0;
     }

@@ -72,8 +72,38 @@ def times(torch, call, calls=200):
     }
 
 
+def settle(flexor, limit=60.0):
+    """Waits until no graph is being made."""
+    count = lambda: sum(flexor.stats()[key] for key in ("graphs_built", "graphs_refused"))
+    begin = last = time.perf_counter()
+    known = count()
+    while time.perf_counter() - begin < limit and time.perf_counter() - last < 2.0:
+        time.sleep(0.1)
+        if (now := count()) != known:
+            known, last = now, time.perf_counter()
+
+
+def microseconds(spent):
+    return {
+        "mean": round(statistics.mean(spent) * 1e6, 1),
+        "median": round(statistics.median(spent) * 1e6, 1),
+        "max": round(max(spent) * 1e6, 1),
+    }
+
+
+def synced(torch, run, inputs):
+    spent = []
+    for x in inputs:
+        begin = time.perf_counter()
+        run(x)
+        torch.cuda.synchronize()
+        spent.append(time.perf_counter() - begin)
+    return spent
+
+
 def summary(stats):
     keys = ("calls", "failed_calls", "kernel_launches", "device_launches", "library_launches", "device_syncs", "device_copied_bytes", "compilations")
+    keys += ("graph_launches", "graph_misfits", "graphs_built", "graphs_refused", "graphs_evicted")
     kept = {key: stats[key] for key in keys}
     kept["compile_seconds"] = round(stats["compile_seconds"], 3)
     kept["fallbacks"] = [{k: row[k] for k in ("op", "reason", "count")} for row in stats["fallbacks"][:20]]
@@ -175,6 +205,29 @@ def run_encoder(torch, flexor, result, layers, dtype, lengths, timed):
         if not timed:
             return
         oracle = oracle.to(getattr(torch, dtype))
+        kind = getattr(torch, dtype)
+        fresh = lambda lengths: [torch.randn(8, n, 768, device="cuda", dtype=kind) for n in lengths]
+        # A length that is new, beside one that was just seen: before graphs are there, and behind.
+        lengths = torch.randperm(224, generator=torch.Generator().manual_seed(2))[:60].add(33).tolist()
+        result["first_call"] = {}
+        for state in ("cold", "warm"):
+            half, lengths = lengths[:30], lengths[30:]
+            firsts, seconds = [], []
+            for x in fresh(half):
+                torch.cuda.synchronize()
+                first, second, third = synced(torch, module, [x, x, x])
+                firsts.append(first)
+                seconds.append(min(second, third))
+            result["first_call"][state] = {"first": microseconds(firsts), "repeated": microseconds(seconds)}
+            settle(flexor)
+        for x in fresh(range(32, 257, 32)):
+            module(x)
+        settle(flexor)
+        for length in (33, 47, 64, 128, 200, 256):
+            x = torch.randn(8, length, 768, device="cuda", dtype=kind)
+            wanted = exact(x.double()).float() if exact is not None else oracle(x)
+            check(module(x), wanted, result, dtype, factor=3.0 * layers**0.5)
+        result["built_before"] = flexor.stats()["graphs_built"]
         result["timed"] = {}
         for length in timed:
             x = torch.randn(8, length, 768, device="cuda", dtype=getattr(torch, dtype))
@@ -184,19 +237,10 @@ def run_encoder(torch, flexor, result, layers, dtype, lengths, timed):
             }
         # Every length new to both, synced.
         lengths = torch.randint(32, 257, (300,), generator=torch.Generator().manual_seed(1)).tolist()
-        inputs = [torch.randn(8, n, 768, device="cuda", dtype=getattr(torch, dtype)) for n in lengths]
+        inputs = fresh(lengths)
         for name, run in (("flexor", module), ("torch", oracle)):
-            spent = []
-            for x in inputs:
-                begin = time.perf_counter()
-                run(x)
-                torch.cuda.synchronize()
-                spent.append(time.perf_counter() - begin)
-            result[f"sweep_{name}_us"] = {
-                "mean": round(statistics.mean(spent) * 1e6, 1),
-                "median": round(statistics.median(spent) * 1e6, 1),
-                "max": round(max(spent) * 1e6, 1),
-            }
+            result[f"sweep_{name}_us"] = microseconds(synced(torch, run, inputs))
+        result["built_in_sweep"] = flexor.stats()["graphs_built"] - result["built_before"]
 
 
 def case_encoder_f32(torch, flexor, result):

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "support/diagnostic.h"
+
 namespace flexor::codegen::product {
 
 using runtime::cuda::CudaPointer;
@@ -73,6 +75,15 @@ Expected<bool> ProductLauncher::multiply(std::span<const CudaPointer> buffers, c
         FLEXOR_ASSIGN(report, rest_->launch(all, rest_params(params).data(), fault, stream));
         return {};
     });
+}
+
+Expected<runtime::cuda::GraphNode> ProductLauncher::graph_node(const runtime::cuda::GraphLaunch& launch,
+                                                               runtime::cuda::GraphFrame& frame) {
+    std::vector<std::int64_t> most;
+    for (const runtime::cuda::GraphNumber& number : launch.params) most.push_back(number.most);
+    if (policy_ != Policy::kAlways && kernel_.contraction->a_dtype == DType::kF32 && chosen(most.data()))
+        return Diagnostic(DiagnosticId::kNoCodeGenerator).found(kernel_.name + ": a product for cuBLASLt");
+    return own_->graph_node(launch, frame);
 }
 
 std::string ProductLauncher::note() const {

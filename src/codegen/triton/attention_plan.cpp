@@ -38,9 +38,10 @@ bool head_fits(std::int64_t head_dim, std::int64_t value_dim, DType dtype) {
     return head_dim <= most && value_dim <= most;
 }
 
-LaunchPlan plan_attention(const loopir::Attention& a, const std::int64_t* params, int multiprocessors,
+LaunchPlan plan_attention(const loopir::Attention& a, const PlanValues& values, int multiprocessors,
                           const AttentionTile* tile) {
     LaunchPlan out;
+    const std::int64_t* params = values.most;
     for (const loopir::IntRef& ref : {a.batch, a.heads, a.kv_heads, a.q_len, a.kv_len, a.head_dim, a.value_dim})
         out.extents.push_back(std::max<std::int64_t>(value_of(ref, params), 0));
     const std::int64_t batch = out.extents[0], heads = out.extents[1], q_len = out.extents[3], kv_len = out.extents[4];
@@ -49,12 +50,16 @@ LaunchPlan plan_attention(const loopir::Attention& a, const std::int64_t* params
     const AttentionTile chosen = tile != nullptr ? *tile
                                                  : choose_tile(a, q_len, kv_len, std::max(head, value),
                                                                saturated_product(batch, heads), multiprocessors);
+    // A head that is as wide as the block is.
+    const auto even = [&](const loopir::IntRef& ref, std::int64_t block) {
+        return std::int64_t{values.most_of(ref) == block && values.divisor_of(ref) == block};
+    };
     out.constants = {{"BLOCK_0", chosen.queries},
                      {"BLOCK_1", chosen.keys},
                      {"HEAD", head},
                      {"VALUE", value},
-                     {"EVEN_HEAD", head == out.extents[5]},
-                     {"EVEN_VALUE", value == out.extents[6]},
+                     {"EVEN_HEAD", even(a.head_dim, head)},
+                     {"EVEN_VALUE", even(a.value_dim, value)},
                      {"SPLIT", chosen.split}};
     out.warps = chosen.warps;
     out.stages = chosen.stages;

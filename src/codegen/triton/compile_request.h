@@ -22,8 +22,9 @@ struct CompileRequest {
     int target = 90;  // compute capability, 10 * major + minor
 };
 
-// `divisible` says of each argument of `source` whether all its values are multiples of 16.
+// `divisible` says of each argument of `source` whether all its values are multiples of 16. With `indirect` the function gets the
+// address of a frame of 64-bit words first, and in the place of each argument that is marked the number of its word.
 CompileRequest make_request(const loopir::Kernel& kernel, const KernelSource& source, const LaunchPlan& plan,
-                            const std::vector<bool>& divisible);
+                            const std::vector<bool>& divisible, const std::vector<bool>& indirect = {});
 
 }  // namespace flexor::codegen::triton

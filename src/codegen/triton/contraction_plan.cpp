@@ -21,9 +21,10 @@ void add_matrix(AddressRange& range, const loopir::MatrixOperand& matrix, const 
 
 }  // namespace
 
-LaunchPlan plan_contraction(const loopir::Contraction& c, const RowLayout& layout, const std::int64_t* params,
+LaunchPlan plan_contraction(const loopir::Contraction& c, const RowLayout& layout, const PlanValues& values,
                             int multiprocessors, const GemmTile* tile) {
     LaunchPlan out;
+    const std::int64_t* params = values.most;
     for (const loopir::IntRef& extent : layout.body.extents) out.extents.push_back(value_of(extent, params));
     const std::int64_t k = std::max<std::int64_t>(value_of(c.k, params), 0);
     const std::int64_t m = out.extents[layout.axis_dim[0]], n = out.extents[layout.axis_dim[1]];
@@ -40,17 +41,22 @@ LaunchPlan plan_contraction(const loopir::Contraction& c, const RowLayout& layou
     }
     chosen.split =
         static_cast<int>(std::clamp<std::int64_t>(chosen.split, 1, std::max<std::int64_t>(ceil_div(k, chosen.k), 1)));
-    const auto even = [](std::int64_t extent, int block) { return std::int64_t{extent > 0 && extent % block == 0}; };
+    const loopir::IntRef& rows = layout.body.extents[layout.axis_dim[0]];
+    const loopir::IntRef& columns = layout.body.extents[layout.axis_dim[1]];
+    const auto even = [&](const loopir::IntRef& extent, int block) {
+        const std::int64_t divisor = values.divisor_of(extent);
+        return std::int64_t{divisor > 0 && divisor % block == 0};
+    };
     out.constants = {{"BLOCK_0", chosen.m},
                      {"BLOCK_1", chosen.n},
                      {"BLOCK_K", chosen.k},
                      {"SPLIT", chosen.split},
                      {"GROUP", chosen.group},
-                     {"EVEN_0", even(m, chosen.m)},
-                     {"EVEN_1", even(n, chosen.n + chosen.more)},
-                     {"EVEN_K", even(k, chosen.k)},
+                     {"EVEN_0", even(rows, chosen.m)},
+                     {"EVEN_1", even(columns, chosen.n + chosen.more)},
+                     {"EVEN_K", even(c.k, chosen.k)},
                      {"BLOCK_2", chosen.more},
-                     {"EVEN_2", even(n, chosen.n + chosen.more)}};
+                     {"EVEN_2", even(columns, chosen.n + chosen.more)}};
     out.warps = chosen.warps;
     out.stages = chosen.stages;
     if (empty) return out;

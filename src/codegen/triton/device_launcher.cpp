@@ -1,12 +1,15 @@
 #include "codegen/triton/device_launcher.h"
 
+#include <future>
 #include <map>
 #include <mutex>
 #include <vector>
 
 #include "codegen/triton/generator.h"
+#include "codegen/triton/graph_kernels.h"
 #include "codegen/triton/variants.h"
 #include "support/check.h"
+#include "support/diagnostic.h"
 
 namespace flexor::codegen::triton {
 
@@ -18,6 +21,16 @@ using runtime::cuda::LaunchReport;
 namespace {
 
 constexpr std::int64_t kScratchAlignment = 256;
+
+// What calls wait for comes first.
+CompilerPool::Answer compile_beside(CompilerPool& compiler, const CompileRequest& request) {
+    auto answer = std::make_shared<std::promise<CompilerPool::Answer>>();
+    std::future<CompilerPool::Answer> answered = answer->get_future();
+    const auto job = compiler.submit(request, Urgency::kTuned,
+                                     [answer](CompilerPool::Answer code) { answer->set_value(std::move(code)); });
+    if (job == nullptr) return Diagnostic(DiagnosticId::kKernelCompilerFailed).found("no compiler any more");
+    return answered.get();
+}
 
 }  // namespace
 
@@ -31,9 +44,12 @@ struct DeviceLauncher::Impl {
     Impl(Generator generator, std::shared_ptr<const runtime::cuda::Device> on, std::shared_ptr<CompilerPool> compiler,
          bool stand_ins)
         : device(std::move(on)),
-          variants(std::make_shared<Variants>(std::move(generator), device, std::move(compiler), stand_ins)) {}
+          variants(std::make_shared<Variants>(std::move(generator), device, compiler, stand_ins)),
+          graph_kernels(variants->generator(), device,
+                        [compiler](const CompileRequest& request) { return compile_beside(*compiler, request); }) {}
     const std::shared_ptr<const runtime::cuda::Device> device;
     const std::shared_ptr<Variants> variants;
+    GraphKernels graph_kernels;
     std::mutex mutex;
     std::map<CudaStream, Shared> shared;
 
@@ -125,6 +141,11 @@ std::uint32_t DeviceLauncher::prefetch(std::span<const CudaPointer> buffers, con
     const auto wanted = impl_->variants->generator().plan(params, impl_->device->multiprocessors());
     if (!wanted || wanted->tiles == 0) return 0;
     return impl_->variants->prefetch(*wanted, {buffers, params});
+}
+
+Expected<runtime::cuda::GraphNode> DeviceLauncher::graph_node(const runtime::cuda::GraphLaunch& launch,
+                                                              runtime::cuda::GraphFrame& frame) {
+    return impl_->graph_kernels.node(launch, frame);
 }
 
 void DeviceLauncher::settle() { impl_->variants->settle(); }

@@ -34,6 +34,9 @@ public:
     std::uint32_t prefetch(std::span<const runtime::cuda::CudaPointer> buffers, const std::int64_t* params) override;
     void settle() override;
 
+    Expected<runtime::cuda::GraphNode> graph_node(const runtime::cuda::GraphLaunch& launch,
+                                                  runtime::cuda::GraphFrame& frame) override;
+
     std::size_t variants() const;
 
 private:

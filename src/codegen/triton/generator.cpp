@@ -31,7 +31,7 @@ Expected<Generator> Generator::create(loopir::Kernel kernel) {
     return out;
 }
 
-Expected<LaunchPlan> Generator::plan(const std::int64_t* params, int multiprocessors, const Forced& forced) const {
+Expected<LaunchPlan> Generator::plan(const PlanValues& params, int multiprocessors, const Forced& forced) const {
     switch (kernel_.kind) {
         case KernelKind::kRow: return plan_row(*layout_, params, multiprocessors, forced.row);
         case KernelKind::kContraction:
@@ -44,6 +44,16 @@ Expected<LaunchPlan> Generator::plan(const std::int64_t* params, int multiproces
     return out;
 }
 
+std::vector<loopir::IntRef> Generator::extents() const {
+    if (kernel_.kind == KernelKind::kAttention) {
+        const loopir::Attention& a = *kernel_.attention;
+        return {a.batch, a.heads, a.kv_heads, a.q_len, a.kv_len, a.head_dim, a.value_dim};
+    }
+    std::vector<loopir::IntRef> out = layout_->body.extents;
+    if (kernel_.kind == KernelKind::kContraction) out.push_back(kernel_.contraction->k);
+    return out;
+}
+
 KernelSource Generator::write(Form form, int chunks) const {
     switch (kernel_.kind) {
         case KernelKind::kRow: return write_row_kernel(kernel_, *layout_, form, chunks);
@@ -53,8 +63,8 @@ KernelSource Generator::write(Form form, int chunks) const {
 }
 
 CompileRequest Generator::request(const KernelSource& source, const LaunchPlan& plan,
-                                  const std::vector<bool>& divisible) const {
-    return make_request(kernel_, source, plan, divisible);
+                                  const std::vector<bool>& divisible, const std::vector<bool>& indirect) const {
+    return make_request(kernel_, source, plan, divisible, indirect);
 }
 
 }  // namespace flexor::codegen::triton

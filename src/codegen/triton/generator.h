@@ -28,17 +28,19 @@ public:
     const std::optional<RowLayout>& layout() const { return layout_; }
 
     // Refused with NoCodeGenerator: attention whose heads turn out to be too wide.
-    Expected<LaunchPlan> plan(const std::int64_t* params, int multiprocessors, const Forced& forced = {}) const;
+    Expected<LaunchPlan> plan(const PlanValues& params, int multiprocessors, const Forced& forced = {}) const;
     // A launch of these sizes, whose own plan is `wanted`, by the machine code that was compiled for `made`; none where that
     // assumes what does not hold, or where its tile cannot walk them.
     std::optional<LaunchPlan> plan_as(const LaunchPlan& made, const LaunchPlan& wanted, const std::int64_t* params,
                                       int multiprocessors) const;
     // A plan near `wanted` whose machine code serves other sizes too: any with indices of the same width.
     LaunchPlan general(const LaunchPlan& wanted, const std::int64_t* params, int multiprocessors) const;
+    // What LaunchPlan::extents are before dims are merged.
+    std::vector<loopir::IntRef> extents() const;
     KernelSource write(Form form, int chunks = 1) const;
-    // `divisible` says of each argument of `source` whether all its values are multiples of 16.
-    CompileRequest request(const KernelSource& source, const LaunchPlan& plan,
-                           const std::vector<bool>& divisible) const;
+    // See make_request.
+    CompileRequest request(const KernelSource& source, const LaunchPlan& plan, const std::vector<bool>& divisible,
+                           const std::vector<bool>& indirect = {}) const;
 
 private:
     explicit Generator(loopir::Kernel kernel) : kernel_(std::move(kernel)) {}

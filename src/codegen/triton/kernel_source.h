@@ -40,6 +40,8 @@ std::string argument_name(const Argument& argument);
 struct KernelSource {
     std::string function;
     std::string text;                    // a module: imports, helpers, the function
+    std::size_t head = 0;                // where the function's parameters begin in it,
+    std::size_t body = 0;                // and its first line
     std::vector<Argument> arguments;     // in order
     std::vector<std::string> constants;  // names of the constexpr arguments that follow them
     std::vector<DType> scratch;          // elements of each scratch

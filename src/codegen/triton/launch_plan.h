@@ -1,5 +1,5 @@
 #pragma once
-// What one launch needs: tile, form, and the values of the extents, from the launch's parameters.
+// What a launch needs, or all launches of a graph: tile, form, and the values of the extents, from the parameters.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -12,6 +12,25 @@
 
 namespace flexor::codegen::triton {
 
+// The parameters of one launch; or of many, of which `most` bounds the magnitudes and `divisors` divides the values, planned
+// from the sight of one of them: no extent of any is below 1.
+struct PlanValues {
+    const std::int64_t* most;
+    const std::int64_t* now = nullptr;       // null: most
+    const std::int64_t* divisors = nullptr;  // null: most
+    PlanValues(const std::int64_t* params) : most(params) {}
+    PlanValues(const std::int64_t* bound, const std::int64_t* seen, const std::int64_t* dividing)
+        : most(bound), now(seen), divisors(dividing) {}
+
+    std::int64_t most_of(const loopir::IntRef& ref) const { return ref.is_constant ? ref.value : most[ref.value]; }
+    std::int64_t now_of(const loopir::IntRef& ref) const {
+        return ref.is_constant ? ref.value : (now == nullptr ? most : now)[ref.value];
+    }
+    std::int64_t divisor_of(const loopir::IntRef& ref) const {
+        return ref.is_constant ? ref.value : (divisors == nullptr ? most : divisors)[ref.value];
+    }
+};
+
 // Form, chunks, constants, warps, stages and width of indices choose what is compiled.
 struct LaunchPlan {
     Form form = Form::kResident;
@@ -20,7 +39,8 @@ struct LaunchPlan {
     int warps = 4;
     int stages = 3;
     bool narrow = false;                // every index and address fits in 32 bits
-    std::vector<std::int64_t> extents;  // values of ArgumentKind::kExtent
+    std::vector<std::int64_t> extents;  // values of ArgumentKind::kExtent, or their bounds
+    std::vector<std::uint32_t> merged;  // dims whose extent was multiplied into the next one's, in this order
     std::int64_t tiles = 0;             // programs if each takes one tile; with 0 nothing is to be launched
     int per_processor = 0;              // programs that a multiprocessor runs, each taking several tiles; 0: one a tile
     std::vector<std::int64_t> scratch;  // bytes of each scratch
@@ -44,10 +64,10 @@ struct RowTuning {
     const LaunchPlan* like = nullptr;  // its form, chunks, tile, parts and warps, whether they fit or not
 };
 
-LaunchPlan plan_row(const RowLayout& layout, const std::int64_t* params, int multiprocessors,
+LaunchPlan plan_row(const RowLayout& layout, const PlanValues& params, int multiprocessors,
                     const RowTuning& tuning = {});
 // `tile` overrides the table's.
-LaunchPlan plan_contraction(const loopir::Contraction& contraction, const RowLayout& layout, const std::int64_t* params,
+LaunchPlan plan_contraction(const loopir::Contraction& contraction, const RowLayout& layout, const PlanValues& params,
                             int multiprocessors, const GemmTile* tile = nullptr);
 
 struct AttentionTile {
@@ -56,7 +76,7 @@ struct AttentionTile {
 };
 // Whether heads of that width are written.
 bool head_fits(std::int64_t head_dim, std::int64_t value_dim, DType dtype);
-LaunchPlan plan_attention(const loopir::Attention& attention, const std::int64_t* params, int multiprocessors,
+LaunchPlan plan_attention(const loopir::Attention& attention, const PlanValues& params, int multiprocessors,
                           const AttentionTile* tile = nullptr);
 
 }  // namespace flexor::codegen::triton

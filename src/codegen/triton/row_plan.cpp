@@ -32,9 +32,13 @@ constexpr std::int64_t kPartials = 8192;  // of a tile, which one program joins
 
 class Planner {
 public:
-    Planner(const RowLayout& layout, const std::int64_t* params, int multiprocessors, const RowTuning& tuning)
+    Planner(const RowLayout& layout, const PlanValues& params, int multiprocessors, const RowTuning& tuning)
         : layout_(layout), body_(layout.body), params_(params), multiprocessors_(multiprocessors), tuning_(tuning) {
-        for (const IntRef& extent : body_.extents) out_.extents.push_back(value_of(extent, params));
+        for (const IntRef& extent : body_.extents) {
+            out_.extents.push_back(params.most_of(extent));
+            now_.push_back(params.now_of(extent));
+            divisors_.push_back(params.divisor_of(extent));
+        }
     }
 
     LaunchPlan plan() {
@@ -60,6 +64,7 @@ private:
         if (std::none_of(rows, out_.extents.end(), [](std::int64_t e) { return e <= 0; })) return;
         std::fill(rows, out_.extents.end(), 1);
         out_.extents[layout_.axis_dim[1]] = 0;
+        now_ = divisors_ = out_.extents;
     }
 
     void merge_dims() {
@@ -69,18 +74,22 @@ private:
         }
         for (std::uint32_t dim = 0; dim + 1 < body_.rank(); ++dim) {
             const bool same_space = layout_.elementwise || (dim < body_.parallel) == (dim + 1 < body_.parallel);
-            if (!same_space || fixed[dim] || fixed[dim + 1] || out_.extents[dim] == 1) continue;
+            if (!same_space || fixed[dim] || fixed[dim + 1] || now_[dim] == 1) continue;
             bool one = true;
             for_each_access(body_, [&](const Access& access) {
-                const std::int64_t outer = value_of(access.strides[dim], params_);
-                const std::int64_t inner = value_of(access.strides[dim + 1], params_);
+                const std::int64_t outer = params_.now_of(access.strides[dim]);
+                const std::int64_t inner = params_.now_of(access.strides[dim + 1]);
                 std::int64_t step = 0;
-                one = one && !__builtin_mul_overflow(inner, out_.extents[dim + 1], &step) && step == outer;
+                one = one && !__builtin_mul_overflow(inner, now_[dim + 1], &step) && step == outer;
             });
             std::int64_t merged = 0;
             if (!one || __builtin_mul_overflow(out_.extents[dim], out_.extents[dim + 1], &merged)) continue;
             out_.extents[dim + 1] = merged;
             out_.extents[dim] = 1;
+            now_[dim + 1] *= now_[dim];
+            divisors_[dim + 1] = saturated_product(divisors_[dim], divisors_[dim + 1]);
+            now_[dim] = divisors_[dim] = 1;
+            out_.merged.push_back(dim);
         }
     }
 
@@ -199,7 +208,7 @@ private:
         out_.per_processor = threads < 0 ? 0 : std::max(threads / (32 * out_.warps), 1);
         if (out_.tiles > std::numeric_limits<std::int32_t>::max()) out_.per_processor = kThreads / (32 * out_.warps);
         const auto even = [&](int axis) {
-            const std::int64_t extent = out_.extents[layout_.axis_dim[axis]];
+            const std::int64_t extent = divisors_[layout_.axis_dim[axis]];
             return std::int64_t{extent > 0 && extent % (side_[axis] * (axis == 1 ? out_.chunks : 1)) == 0};
         };
         out_.constants = {{"BLOCK_0", side_[0]}, {"BLOCK_1", side_[1]}, {"STAGES", std::max(tuning_.stages, 1)}};
@@ -220,13 +229,14 @@ private:
             if (dim >= body_.parallel) rows = saturated_product(rows, out_.extents[dim]);
         }
         range.count(rows);
-        add_accesses(range, body_, out_.extents, params_);
+        add_accesses(range, body_, out_.extents, params_.most);
         return range.fits();
     }
 
     const RowLayout& layout_;
     const Body& body_;
-    const std::int64_t* params_;
+    PlanValues params_;
+    std::vector<std::int64_t> now_, divisors_;  // of the extents
     int multiprocessors_;
     RowTuning tuning_;
     std::int64_t side_[2] = {1, 1};
@@ -248,7 +258,7 @@ std::int64_t LaunchPlan::programs(int multiprocessors) const {
     return std::min(tiles, std::int64_t{per_processor} * multiprocessors);
 }
 
-LaunchPlan plan_row(const RowLayout& layout, const std::int64_t* params, int multiprocessors, const RowTuning& tuning) {
+LaunchPlan plan_row(const RowLayout& layout, const PlanValues& params, int multiprocessors, const RowTuning& tuning) {
     return Planner(layout, params, multiprocessors, tuning).plan();
 }
 

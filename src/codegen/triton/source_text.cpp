@@ -79,7 +79,10 @@ KernelSource SourceText::finish() {
     out.text = "import triton\nimport triton.language as tl\nfrom triton.language.extra.cuda import libdevice\n\n\n";
     out.text += expressions_.definitions();
     out.text += "@triton.jit\ndef " + out.function + "(";
-    out.text += support::join(parameters, ", ", [](const std::string& p) { return p; }) + "):\n" + text_;
+    out.head = out.text.size();
+    out.text += support::join(parameters, ", ", [](const std::string& p) { return p; }) + "):\n";
+    out.body = out.text.size();
+    out.text += text_;
     return out;
 }
 

@@ -207,6 +207,8 @@ Expected<void> DeviceKernel::start(const DeviceCode& code) {
     return {};
 }
 
+std::size_t DeviceKernel::compiler_parameters() { return kCompilerParameters; }
+
 DeviceKernel::~DeviceKernel() {
     if (module_ == nullptr) return;
     const Device::Current current(*device_);

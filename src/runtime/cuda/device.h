@@ -114,6 +114,14 @@ public:
     // no programs.
     Expected<void> launch(std::int64_t programs, std::span<const std::uint64_t> arguments, CudaStream stream) const;
 
+    // ---- of a launch by somebody else, who passes compiler_parameters() null pointers behind the arguments
+
+    CudaFunction function() const { return function_; }
+    unsigned threads() const { return threads_; }
+    unsigned shared_bytes() const { return shared_; }
+    const std::string& name() const { return name_; }
+    static std::size_t compiler_parameters();
+
 private:
     DeviceKernel(std::shared_ptr<const Device> device, std::string name)
         : device_(std::move(device)), name_(std::move(name)) {}

@@ -17,6 +17,19 @@ using CudaFunction = struct CudaFunctionHandle*;
 using CudaStream = struct CudaStreamHandle*;  // null: the caller's default stream
 using CudaEvent = struct CudaEventHandle*;
 using CudaMemoryPool = struct CudaMemoryPoolHandle*;
+using CudaGraph = struct CudaGraphHandle*;
+using CudaGraphNode = struct CudaGraphNodeHandle*;
+using CudaGraphExec = struct CudaGraphExecHandle*;
+
+// CUDA_KERNEL_NODE_PARAMS_v2.
+struct KernelNodeParameters {
+    CudaFunction function;
+    unsigned grid[3], block[3], shared_bytes;
+    void** parameters;
+    void** extra;
+    void* kernel;
+    CudaContext context;
+};
 
 class Driver {
 public:

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/graph.h"
+#include "support/diagnostic.h"
 #include "support/expected.h"
 
 namespace flexor::runtime::cuda {
@@ -18,6 +20,13 @@ struct LaunchReport {
     std::shared_ptr<const Diagnostic> refusal;  // why it never will be; told once
     std::uint32_t launches = 1;                 // handed over; one too where there was nothing to compute
     std::uint32_t by_library = 0;               // of them
+};
+
+// A launch as all calls of a graph see it.
+struct GraphLaunch {
+    std::span<const GraphNumber> buffers;  // addresses
+    std::span<const GraphNumber> params;
+    CudaPointer fault = 0;
 };
 
 // Thread-safe.
@@ -38,6 +47,12 @@ public:
 
     // What there is to say of its launches, for people.
     virtual std::string note() const { return {}; }
+
+    // The launch as a node of a graph; words that it needs, and what it takes for granted, are added to `frame`. Refused where
+    // a launch would be, and with NoCodeGenerator where one form cannot serve all calls. Machine code is made here.
+    virtual Expected<GraphNode> graph_node(const GraphLaunch&, GraphFrame&) {
+        return Diagnostic(DiagnosticId::kNoCodeGenerator).found("a launch that is no part of graphs");
+    }
 };
 
 }  // namespace flexor::runtime::cuda
