@@ -1,9 +1,14 @@
 # flexor_add_folder(name): the OBJECT library flexor_<name> over src/<name>/. Sources are globbed, so a new file needs no
 # edit here; a folder without sources compiles one empty file.
 
-# Recursive folders, and the folders on the call path, which the development build compiles at -O2.
+# Recursive folders; the folders on the call path, which the development build compiles at -O2; and those that work once a
+# program or a region, which shall be small in a release.
 set(FLEXOR_RECURSIVE_FOLDERS runtime codegen)
 set(FLEXOR_HOT_FOLDERS support tensor runtime executable vm)
+set(FLEXOR_SMALL_FOLDERS types loopir bytecode specialised executable specialize transform lower codegen driver)
+# Sources of those folders that work once a call.
+set(FLEXOR_HOT_SOURCES bytecode/value.cpp executable/frame.cpp executable/signature.cpp driver/session.cpp
+  codegen/cpu_llvm/row_kernel_launch.cpp codegen/triton/device_launcher.cpp)
 
 file(WRITE "${PROJECT_BINARY_DIR}/empty.cpp.in" "// Stands in for a folder without sources.\n")
 configure_file("${PROJECT_BINARY_DIR}/empty.cpp.in" "${PROJECT_BINARY_DIR}/empty.cpp" COPYONLY)
@@ -34,5 +39,11 @@ function(flexor_add_folder name)
   endif()
   if(name IN_LIST FLEXOR_HOT_FOLDERS AND NOT FLEXOR_SANITIZE)
     target_compile_options(flexor_${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O2>)
+  endif()
+  if(name IN_LIST FLEXOR_SMALL_FOLDERS)
+    target_compile_options(flexor_${name} PRIVATE $<$<CONFIG:Release>:-Os>)
+    foreach(source IN LISTS FLEXOR_HOT_SOURCES)
+      set_property(SOURCE "${PROJECT_SOURCE_DIR}/src/${source}" PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
+    endforeach()
   endif()
 endfunction()

@@ -21,6 +21,8 @@ else()
 endif()
 
 add_library(flexor_options INTERFACE)
+# What nobody uses stays out of libflexor (FlexorLibrary.cmake: --gc-sections).
+target_compile_options(flexor_options INTERFACE $<$<CONFIG:Release>:-ffunction-sections> $<$<CONFIG:Release>:-fdata-sections>)
 target_include_directories(flexor_options INTERFACE "${PROJECT_SOURCE_DIR}/include")
 target_compile_options(flexor_options INTERFACE -Wall -Wextra -Wpedantic -Werror -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -147,11 +147,14 @@ constexpr std::array kInPlace = std::to_array<std::string_view>(
      "atanh",       "cosh",     "sinh",      "erfc",        "erfinv",       "lgamma",     "digamma",     "i0",
      "copysign",    "hypot"});
 
-template <std::size_t i>
-const OpDef& base() {
-    static const OpDef* const op = find_op(kInPlace[i]);
-    FLEXOR_CHECK(op != nullptr);
-    return *op;
+const OpDef& base(std::size_t i) {
+    static const auto ops = [] {
+        std::array<const OpDef*, kInPlace.size()> found{};
+        std::ranges::transform(kInPlace, found.begin(), find_op);
+        return found;
+    }();
+    FLEXOR_CHECK(ops[i] != nullptr);
+    return *ops[i];
 }
 
 // Those that write one value into some elements and leave the others alone: as torch has it, elements that an axis of
@@ -166,9 +169,8 @@ bool can_store(DType from, DType to) {
     if (is_floating(from) && !is_floating(to)) return false;
     return to != DType::kBool || from == DType::kBool;
 }
-template <std::size_t i>
-Expected<DTypes> in_place_dtype(Args args, const Attrs& attrs, types::Promotion promotion) {
-    FLEXOR_ASSIGN(DTypes dtypes, base<i>().dtype.value(args, attrs, promotion));
+Expected<DTypes> in_place_dtype(std::size_t i, Args args, const Attrs& attrs, types::Promotion promotion) {
+    FLEXOR_ASSIGN(DTypes dtypes, base(i).dtype.value(args, attrs, promotion));
     const DType target = args[0].type.dtype;
     if (!can_store(dtypes.results[0], target)) {
         return Diagnostic(DiagnosticId::kCastNotAllowed)
@@ -180,30 +182,28 @@ Expected<DTypes> in_place_dtype(Args args, const Attrs& attrs, types::Promotion 
     dtypes.results[0] = target;
     return dtypes;
 }
-template <std::size_t i>
-bool in_place_shape(ShapeContext& context, Results& results) {
-    const int own = static_cast<int>(base<i>().constraints.value.size());
+bool in_place_shape(std::size_t i, ShapeContext& context, Results& results) {
+    const int own = static_cast<int>(base(i).constraints.value.size());
     Results fresh;
-    if (!base<i>().shape.value(context, fresh)) return false;
+    if (!base(i).shape.value(context, fresh)) return false;
     if (!require_sizes(context, fresh[0].sizes, context.type(0).sizes, own + 1)) return false;
     if (!require_no_overlap(context, context.type(0), own + 2, sharing_of(kInPlace[i]))) return false;
     results.push_back(itself(context.type(0)));
     return true;
 }
-template <std::size_t i>
-std::vector<GraphValue> in_place_lower(GraphBuilder& g, std::span<const GraphValue> args, const Attrs& attrs) {
+std::vector<GraphValue> in_place_lower(std::size_t i, GraphBuilder& g, std::span<const GraphValue> args,
+                                       const Attrs& attrs) {
     const GraphValue value = g.op(kInPlace[i], args, attrs);
     return {g.op("assign", {args[0], value})};
 }
-template <std::size_t i>
-Expected<void> in_place_reference(ReferenceContext& c) {
+Expected<void> in_place_reference(std::size_t i, ReferenceContext& c) {
     const DType dtype = c.dtypes.operands[0];
     std::array<Tensor, 1> outputs = {Tensor::empty(dtype, c.inputs[0].sizes())};
     if (!outputs[0].defined()) return Diagnostic(DiagnosticId::kOutOfMemory);
     DTypes dtypes = c.dtypes;
     dtypes.results = {dtype};
     ReferenceContext inner{c.inputs, c.strengths, outputs, c.attrs, dtypes};
-    FLEXOR_TRY(base<i>().reference.value(inner));
+    FLEXOR_TRY(base(i).reference.value(inner));
     write_elements(c.inputs[0], outputs[0]);
     return {};
 }
@@ -226,7 +226,7 @@ std::vector<GraphValue> lower_masked_fill_in_place(GraphBuilder& g, std::span<co
                                                    const Attrs& attrs) {
     const TensorType type = g.type(args[0]).type;
     const types::DimList axes = repeated_axes(type);
-    if (axes.empty()) return in_place_lower<in_place_index("masked_fill")>(g, args, attrs);
+    if (axes.empty()) return in_place_lower(in_place_index("masked_fill"), g, args, attrs);
     const GraphValue mask = g.op("expand", {args[1]}, Attrs{{"shape", types::DimList(type.sizes)}});
     const GraphValue any = g.op("reduce_any", {mask}, Attrs{{"axes", axes}, {"keepdim", true}});
     GraphValue target = args[0];
@@ -241,7 +241,7 @@ std::vector<GraphValue> lower_masked_fill_in_place(GraphBuilder& g, std::span<co
 template <bool upper>
 std::vector<GraphValue> lower_triangle_in_place(GraphBuilder& g, std::span<const GraphValue> args, const Attrs& attrs) {
     const TensorType type = g.type(args[0]).type;
-    if (repeated_axes(type).empty()) return in_place_lower<in_place_index(upper ? "triu" : "tril")>(g, args, attrs);
+    if (repeated_axes(type).empty()) return in_place_lower(in_place_index(upper ? "triu" : "tril"), g, args, attrs);
     const types::DimList plane(type.sizes.end() - 2, type.sizes.end());
     const GraphValue all = g.op("ones", {}, Attrs{{"shape", plane}, {"dtype", DType::kBool}});
     const Dim diagonal = attrs.integer("diagonal") + (upper ? -1 : 1);
@@ -283,7 +283,13 @@ struct InPlaceForm {
 };
 template <std::size_t i>
 constexpr InPlaceForm in_place_form() {
-    InPlaceForm form{in_place_dtype<i>, in_place_shape<i>, in_place_lower<i>, in_place_reference<i>};
+    InPlaceForm form{
+        [](Args args, const Attrs& attrs, types::Promotion p) { return in_place_dtype(i, args, attrs, p); },
+        [](ShapeContext& context, Results& results) { return in_place_shape(i, context, results); },
+        [](GraphBuilder& g, std::span<const GraphValue> args, const Attrs& attrs) {
+            return in_place_lower(i, g, args, attrs);
+        },
+        [](ReferenceContext& c) { return in_place_reference(i, c); }};
     if (kInPlace[i] == "masked_fill")
         form.lower = lower_masked_fill_in_place, form.reference = reference_masked_fill_in_place;
     if (kInPlace[i] == "tril")
@@ -315,10 +321,9 @@ std::vector<Sample> fill_samples() {
 }
 constexpr auto kForms = in_place_forms(std::make_index_sequence<kInPlace.size()>());
 // Those samples of the base op whose result has the sizes of operand 0.
-template <std::size_t i>
-std::vector<Sample> in_place_samples() {
+std::vector<Sample> in_place_samples(std::size_t i) {
     std::vector<Sample> out;
-    for (Sample& s : base<i>().samples.value.make()) {
+    for (Sample& s : base(i).samples.value.make()) {
         const auto& target = s.inputs[0].sizes;
         bool fits = s.inputs[0].fill != SampleInput::Fill::kScalar;
         for (const SampleInput& other : s.inputs) {
@@ -336,7 +341,7 @@ std::vector<Sample> in_place_samples() {
 }
 template <std::size_t... i>
 constexpr std::array<std::vector<Sample> (*)(), sizeof...(i)> sample_makers(std::index_sequence<i...>) {
-    return {in_place_samples<i>...};
+    return {[] { return in_place_samples(i); }...};
 }
 constexpr auto kSampleMakers = sample_makers(std::make_index_sequence<kInPlace.size()>());
 
