@@ -28,6 +28,8 @@ bool is_write(const Inst& inst) {
     return inst.kind == InstKind::kOp && std::holds_alternative<ops::WriteLower>(inst.op->lower.value);
 }
 
+namespace {
+
 // Whether each point of a kernel reads its operands at that point, or along its own row.
 bool reads_in_place(const Inst& inst) {
     if (inst.kind != InstKind::kOp) return false;
@@ -35,6 +37,8 @@ bool reads_in_place(const Inst& inst) {
     return std::holds_alternative<ops::MapLower>(rule) || std::holds_alternative<ops::ReduceLower>(rule) ||
            std::holds_alternative<ops::WriteLower>(rule);
 }
+
+}  // namespace
 
 const std::vector<Dim>& walked_shape(const Program& program, const Inst& inst) {
     const Reg reg = is_reduce(inst) || is_copy(program, inst) || is_write(inst) ? inst.operands[0] : inst.results[0];

@@ -13,8 +13,6 @@ bool is_branch(Opcode op) {
            op == Opcode::kBranchIfNotNull;
 }
 
-std::int32_t branch_target(const Instruction& instruction) { return instruction.a; }
-
 namespace {
 
 std::vector<std::int32_t> successors(const bytecode::Function& function, std::int32_t pc) {

@@ -18,7 +18,6 @@ struct Flow {
 };
 
 bool is_branch(bytecode::Opcode op);  // conditional
-std::int32_t branch_target(const bytecode::Instruction& instruction);
 Flow analyse_flow(const bytecode::Function& function, std::int32_t start);
 
 }  // namespace flexor::specialize

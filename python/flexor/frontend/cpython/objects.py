@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from flexor.frontend.cpython.translate import Translator
 
 _COLLECTIONS = 1 << 5 | 1 << 6  # Py_TPFLAGS_SEQUENCE and _MAPPING
-Mirror = ArgumentObject | ArgumentItems | ArgumentMapping
 MIRRORS = (ArgumentObject, ArgumentItems, ArgumentMapping)
 
 
