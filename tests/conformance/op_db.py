@@ -5,7 +5,8 @@
 A record's samples run in a row through jitted functions in two manners: "run" hands numbers over as arguments, values of the run,
 to one function; "text" writes them into the function, as most code has them. A sample is judged by its results (values, dtypes,
 shapes, types, whether they share memory with an argument), by what it wrote, and by the class of what it raised. It is `native` if
-the program ran it without a foreign call, `refused` if Python ran the whole call, else `foreign`; beside these stand `wrong` and
+the program ran it without a call of Python, `typed` if all such calls had told before what they give, `refused` if Python ran the whole
+call, else `foreign`; beside these stand `wrong` and
 `other_error`: both raised, but flexor no subclass of what eager raises. Inputs that eager refuses are counted apart, as `errors`: they
 are judged like samples, but need not be native. A record is native if all its samples are; its family is that of `op_families`.
 Every record has a process of its own, so that a crash is one row.
@@ -38,7 +39,7 @@ from op_families import FAMILIES, family_of  # noqa: E402
 DTYPES = (torch.float32, torch.int64, torch.bool)
 MANNERS = ("run", "text")
 VARIANTS = ("function", "method", "in_place")
-COUNTS = ("samples", "native", "foreign", "refused", "errors", "wrong", "other_error", "crash")
+COUNTS = ("samples", "native", "typed", "foreign", "refused", "errors", "wrong", "other_error", "crash")
 # Leave the order of equal elements open: how many of their results it does not change.
 ORDERS = {"argsort": 0, "sort": 1, "topk": 1, "kthvalue": 1, "median": 1, "mode": 1}
 OTHER_CLASS = "raised"  # begins what judge says where both raise, but not the same class
@@ -214,6 +215,11 @@ def _short(obj: Any) -> str:
 # --------------------------------------------------------------------------------------------------------------- counting
 
 
+def _typed() -> int:
+    """Calls of Python that have told before what they give."""
+    return int(default_session().stats()["typed_calls"] + _interpreter().stats()["typed_calls"])
+
+
 def _interpreted() -> tuple[int, ...]:
     """Op executions outside of compiled programs, and calls of programs that are still to learn what foreign calls give."""
     return default_session().stats()["interpreted_ops"], _interpreter().stats()["calls"]
@@ -227,7 +233,7 @@ def _why_interpreted() -> str:
 def _tally(program: Program, arguments: tuple[Any, ...], settled: int | None, row: dict[str, Any], what: str, is_error: bool = False) -> None:
     fallbacks = dict(program.jitted.stats()["fallbacks"])
     default_session().reset_stats()
-    before = _interpreted()
+    before, typed = _interpreted(), _typed()
     problem = judge(program, arguments, settled)
     stats = program.jitted.stats()
     refused = next((reason for reason, n in stats["fallbacks"].items() if n != fallbacks.get(reason, 0)), None)
@@ -243,6 +249,9 @@ def _tally(program: Program, arguments: tuple[Any, ...], settled: int | None, ro
     elif _interpreted() != before:
         row["foreign"] += 1
         _reason(row, ", ".join(sorted({call[2] for call in stats["foreign_calls"]})) or _why_interpreted())
+    elif _typed() != typed:
+        row["typed"] += 1
+        _reason(row, ", ".join(sorted({call[2] for call in stats["typed_calls"]})))
     else:
         row["native"] += 1
 

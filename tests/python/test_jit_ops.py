@@ -161,3 +161,35 @@ def test_custom_ops_with_several_results_writes_and_no_fake_kernel():
     writes = strict(lambda x: (add_one_(x), x * 2)[1])
     for turn in range(1, 4):
         assert torch.equal(writes(x), (X + turn) * 2) and torch.equal(x, X + turn)
+
+
+F = torch.nn.functional
+WITHOUT_ROWS = {
+    "torch.conv1d": (lambda x: F.conv1d(x, torch.ones(4, 3, 3), padding=1).relu() * 2, (2, 3, 9)),
+    "torch.conv2d": (lambda x: F.conv2d(x, torch.ones(4, 3, 3, 3), stride=2).sum(0) + x.shape[0], (2, 3, 9, 9)),
+    "torch.conv_transpose2d": (lambda x: F.conv_transpose2d(x, torch.ones(3, 4, 3, 3)).relu() * 2, (2, 3, 5, 5)),
+    "torch.max_pool2d": (lambda x: F.max_pool2d(x, 3, stride=2, ceil_mode=True) + 1, (2, 3, 8, 8)),
+    "linalg_inv": (lambda x: torch.linalg.inv(x + 5 * torch.eye(4)) @ x, (4, 4)),
+    "torch.histc": (lambda x: torch.histc(x, 5) * 2, (33,)),
+    ".as_strided": (lambda x: x.as_strided((2, 2), (1, 2)) * 2, (9, 2)),
+}
+
+
+@pytest.mark.parametrize("what", WITHOUT_ROWS)
+def test_what_torch_gives_without_a_row_is_known_before_the_run(what):
+    """Its kernel for tensors without memory says so: nothing is learnt, and what follows is compiled from the first call on."""
+    function, sizes = WITHOUT_ROWS[what]
+    f = strict(function)
+    for seed in range(3):
+        x = torch.randn((sizes[0] + seed * (len(sizes) > 2), *sizes[1:]), generator=torch.Generator().manual_seed(seed))
+        torch.testing.assert_close(f(x), function(x))
+    stats = f.stats()
+    assert stats["translations"] == 1 and not stats["foreign_calls"] and {call[2] for call in stats["typed_calls"]} == {what}
+
+
+def test_what_only_the_elements_say_is_learnt():
+    f = strict(lambda x: torch.unique(x, dim=0) * 2)
+    for high in (2, 1, 5):
+        x = torch.randint(0, high, (9, 2))
+        assert torch.equal(f(x), torch.unique(x, dim=0) * 2)
+    assert [call[2] for call in f.stats()["foreign_calls"]] == ["torch.unique"]

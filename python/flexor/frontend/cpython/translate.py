@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from flexor.errors import FlexorError
-from flexor.frontend.cpython import attributes, calls, classes, effects, evaluate, exceptions, foreign, helpers, results, special, steps
+from flexor.frontend.cpython import attributes, calls, classes, effects, evaluate, exceptions, foreign, helpers, results, special, steps, typed
 from flexor.frontend.cpython.decode import NotTranslated, Restart, Step
 from flexor.frontend.cpython.guards import Guards, Place
 from flexor.frontend.cpython.lowering import Lowering
@@ -713,6 +713,8 @@ class Translator:
                 self._acts_in_try = self.state.top.line
             self.state.has_acted = True
         is_own = raises or bookkeeping
+        if promise is None and learns and is_pure and result == "object" and typed.is_of_torch(function):
+            promise = typed.of_framework(self, what, function, list(arguments), keywords or {})
         self.has_shown |= not is_own and self._are_shown((*arguments, *(keywords or {}).values()))
         written = foreign.write(self, what, function, arguments, keywords or {}, result, is_pure, learns, clobbers, promise, is_own)
         if clobbers:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from flexor import _kinds
 from flexor.errors import FlexorError
+from flexor.frontend.cpython import lowering
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.foreign import Promise
 from flexor.frontend.cpython.values import Arguments, Dynamic, Keywords, Known, TupleValue, Value, dynamics, objects_of
@@ -161,6 +162,33 @@ def of_overload(t: Translator, function: Any, overload: Any, arguments: Argument
     return _several(t, name, function, arguments, keywords, promises, is_pure=is_pure)
 
 
+def is_of_torch(function: Any) -> bool:
+    """Whether a function is one of torch in C++, or a method of tensors."""
+    if isinstance(function, functools.partial) and getattr(function.func, "__name__", "") == "_invoke":
+        return True
+    return type(function).__name__ in ("builtin_function_or_method", "method_descriptor") and lowering.is_pure(function)
+
+
+def of_framework(t: Translator, what: str, function: Any, arguments: Arguments, keywords: Keywords) -> Promise | None:
+    """What a pure function of torch without a row gives, by its kernel for tensors without memory; None where that does not tell, or
+    where a call that gives something else could not be begun anew."""
+    if t.lowering.framework != "torch" or t.state.has_acted or t.site() in t.knowledge.varying or "squeeze" in what or "out" in keywords:
+        return None
+    torch: Any = sys.modules["torch"]
+    values = list(dynamics((arguments, keywords)))
+    if not values or any(v.kind not in _EXAMPLES and (v.kind != "tensor" or v.dtype is None or v.rank < 0) for v in values):
+        return None
+    make = _example(t, lambda sizes, dtype: torch.empty(sizes, dtype=dtype, device="meta"))
+    try:
+        with torch.no_grad():
+            made = function(*[objects_of(a, make) for a in arguments], **{k: objects_of(v, make) for k, v in keywords.items()})
+    except Exception:  # no such kernel, or sizes that do not fit
+        return None
+    if type(made) is not torch.Tensor or made.device.type != "meta" or made.layout != torch.strided or dtype_name(made.dtype) is None:
+        return None
+    return Promise(dtype_name(made.dtype) or "", made.ndim)
+
+
 _EXAMPLES = {"int": 3, "float": 1.5, "bool": True, "number": 1.5}
 
 
@@ -168,6 +196,24 @@ def _faked(t: Translator, overload: Any, arguments: Arguments, keywords: Keyword
     """Dtypes and ranks of what a fake kernel gives for tensors of the sizes of the call at hand; None where it does not tell."""
     if any(v.kind not in _EXAMPLES and (v.kind != "tensor" or v.dtype is None or v.rank < 0) for v in dynamics((arguments, keywords))):
         return None
+    torch: Any = sys.modules["torch"]
+    make = _example(t, lambda sizes, dtype: torch.empty(sizes, dtype=dtype))
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    try:
+        with torch.no_grad(), FakeTensorMode():
+            given = [objects_of(a, make) for a in arguments]
+            made = overload(*given, **{k: objects_of(v, make) for k, v in keywords.items()})
+    except Exception:  # no fake kernel, or sizes that do not fit
+        return None
+    results = made if isinstance(made, (tuple, list)) else [made]
+    if not results or not all(isinstance(one, torch.Tensor) and dtype_name(one.dtype) is not None for one in results):
+        return None
+    return [Promise(dtype_name(one.dtype) or "", one.ndim) for one in results]
+
+
+def _example(t: Translator, empty: Callable[[list[int], Any], Any]) -> Callable[[Value], Any]:
+    """What stands for values of the run: tensors of the sizes of the call at hand."""
     torch: Any = sys.modules["torch"]
     sizes = dict(t.examples)
     fresh = itertools.count(5, 2)
@@ -185,17 +231,6 @@ def _faked(t: Translator, overload: Any, arguments: Arguments, keywords: Keyword
         assert isinstance(value, Dynamic)
         if value.kind != "tensor":
             return _EXAMPLES[value.kind]
-        return torch.empty([size(value.native.size(axis)) for axis in range(value.rank)], dtype=getattr(torch, value.dtype or ""))
+        return empty([size(value.native.size(axis)) for axis in range(value.rank)], getattr(torch, value.dtype or ""))
 
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
-    try:
-        with torch.no_grad(), FakeTensorMode():
-            given = [objects_of(a, make) for a in arguments]
-            made = overload(*given, **{k: objects_of(v, make) for k, v in keywords.items()})
-    except Exception:  # no fake kernel, or sizes that do not fit
-        return None
-    results = made if isinstance(made, (tuple, list)) else [made]
-    if not results or not all(isinstance(one, torch.Tensor) and dtype_name(one.dtype) is not None for one in results):
-        return None
-    return [Promise(dtype_name(one.dtype) or "", one.ndim) for one in results]
+    return make
