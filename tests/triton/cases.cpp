@@ -167,6 +167,10 @@ std::vector<json> run_cases(const KernelRun& run, bool in_graph) {
             constexpr GemmTile kWide{16, 32, 16, 4, 2, 2, 2, 16};
             small.gemm = &kWide;
             plans.emplace_back("/wide", *generator.plan(run.params.data(), kProcessors, small));
+            constexpr GemmTile kRow{1, 16, 16, 4, 2, 2, 2};
+            small.gemm = &kRow;
+            if (sums_row_by_row(*run.kernel.contraction))
+                plans.emplace_back("/rows", *generator.plan(run.params.data(), kProcessors, small));
         }
         if (run.kernel.kind == loopir::KernelKind::kRow && may_split(*generator.layout())) {
             small.row.parts = 4;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "codegen/product/choice.h"
 #include "codegen/product/library_product.h"
 #include "loopir/loopir.h"
 #include "support/check.h"
@@ -173,7 +174,7 @@ std::string product_text(const Product& p) {
         out += "    v" + number(next) + " = " + text + "\n";
         return "v" + number(next++);
     };
-    const bool halves = d == "bf16";
+    const bool halves = d == "bf16" || d == "f16";
     const std::string bias = halves ? value("cast v1 : f32") : "v1";
     std::string last = value("add v0, " + bias + " : " + sums);
     const auto rounded = [&](const std::string& v) {
@@ -204,7 +205,8 @@ std::vector<json> timed_products() {
         {"fc1_gelu", 3072, 768, true, false, "bf16"},  {"fc2_residual", 768, 3072, false, true, "bf16"},
         {"fc1_exact", 3072, 768, false, false, "f32"}, {"out_exact", 768, 768, false, false, "f32"},
         {"fc2_exact", 768, 3072, false, false, "f32"}, {"fc1_exact_gelu", 3072, 768, true, false, "f32"},
-        {"out_double", 768, 768, false, false, "f64"}};
+        {"out_double", 768, 768, false, false, "f64"}, {"qkv_f16", 2304, 768, false, false, "f16"},
+        {"fc2_f16", 768, 3072, false, false, "f16"}};
     // Of many rows, and of 64 and fewer, which are bound by reading the weights.
     const std::vector<GemmTile> tiles{{64, 64, 64, 4, 4, 1, 8},
                                       {64, 64, 128, 4, 4, 1, 1},
@@ -245,16 +247,39 @@ std::vector<json> timed_products() {
                                       {64, 64, 16, 4, 3, 1, 8},   {64, 128, 16, 4, 3, 1, 8}, {128, 64, 16, 4, 3, 1, 8},
                                       {128, 128, 16, 8, 2, 1, 8}, {64, 128, 32, 4, 2, 1, 8}, {128, 128, 32, 8, 3, 1, 8},
                                       {256, 128, 16, 8, 2, 1, 8}};
+    // One row alone needs no tensor cores, and without them a tile has as many rows as there are.
+    std::vector<GemmTile> few_exact, one;
+    for (const int split : {1, 2, 4}) {
+        for (const GemmTile& tile : {GemmTile{1, 4, 1024, 4, 3},
+                                     {1, 8, 256, 4, 3},
+                                     {1, 8, 512, 4, 3},
+                                     {1, 16, 128, 4, 3},
+                                     {1, 16, 256, 4, 3},
+                                     {1, 16, 512, 8, 3},
+                                     {1, 32, 128, 4, 3},
+                                     {1, 32, 256, 8, 3},
+                                     {1, 64, 64, 4, 3}})
+            one.push_back({tile.m, tile.n, tile.k, tile.warps, tile.stages, split, 1});
+    }
+    for (const int m : {16, 32, 64}) {
+        for (const int split : {1, 2, 4, 6}) {
+            for (const GemmTile& tile :
+                 {GemmTile{m, 32, 64, 4, 3}, {m, 64, 32, 4, 3}, {m, 16, 128, 4, 3}, {m, 64, 16, 4, 4}})
+                few_exact.push_back({tile.m, tile.n, tile.k, tile.warps, tile.stages, split, 1});
+        }
+    }
     std::vector<json> out;
     for (const Product& product : kProducts) {
         const Generator generator = generator_of(parsed(product_text(product)));
-        const bool halves = std::string(product.dtype) == "bf16";
+        const bool short_floats = std::string(product.dtype) == "f16";
+        const bool halves = short_floats || std::string(product.dtype) == "bf16";
         const bool doubles = std::string(product.dtype) == "f64";
         const auto library = codegen::product::library_product(generator.kernel());
         FLEXOR_CHECK(library.has_value());
         for (const std::int64_t m : {1, 16, 32, 64, 264, 512, 1024, 1600, 2048}) {
             if (m < 64 && (product.gelu || product.residual)) continue;
             if (doubles && m != 1 && m != 64 && m != 512) continue;
+            if (short_floats && m < 264) continue;
             const std::vector<std::int64_t> params{m};
             const std::string name = std::string(product.name) + "_" + number(m);
             const auto add = [&](const std::string& label, const LaunchPlan& plan) {
@@ -268,6 +293,10 @@ std::vector<json> timed_products() {
                 one["traffic"] =
                     (m * product.k + product.n * product.k + m * product.n * (product.residual ? 2 : 1)) * size;
                 one["flops"] = 2 * m * product.n * product.k;
+                one["by_library"] = codegen::product::library_computes(
+                    generator.kernel().contraction->a_dtype,
+                    library->rest ? codegen::product::Part::kBefore : codegen::product::Part::kWhole,
+                    {1, m, product.n, product.k}, 90);
                 one["torch"] = {{"op", "linear"},        {"m", m},
                                 {"n", product.n},        {"k", product.k},
                                 {"gelu", product.gelu},  {"residual", product.residual},
@@ -284,11 +313,16 @@ std::vector<json> timed_products() {
                 one["label"] = "rest";
                 out.push_back(std::move(one));
             }
-            for (const GemmTile& tile : doubles ? std::vector<GemmTile>{} : !halves ? exact : m <= 64 ? few : tiles) {
+            std::vector<GemmTile> tried = !halves ? (m <= 64 ? few_exact : exact) : m <= 64 ? few : tiles;
+            if (doubles) tried.clear();
+            if (m == 1) tried.insert(tried.end(), one.begin(), one.end());
+            tried.push_back(
+                rule_for_gemm_tile({1, m, product.n, product.k, generator.kernel().contraction->a_dtype}, kProcessors));
+            for (const GemmTile& tile : tried) {
                 // As many rows as there are, no part of k where there are tiles enough, and no processor idle without need.
                 const std::int64_t count =
                     (m + tile.m - 1) / tile.m * ((product.n + tile.n + tile.more - 1) / (tile.n + tile.more));
-                if (m <= 64 && halves && tile.m != std::max<std::int64_t>(m, 16)) continue;
+                if (m <= 64 && tile.m != m && !(halves && m < 16 && tile.m == 16)) continue;
                 if (count * tile.split > 1200 || (tile.split > 1 && count > 110)) continue;
                 if (m > 64 && count * tile.split < 30) continue;
                 Forced forced;

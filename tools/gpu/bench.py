@@ -50,7 +50,7 @@ class Bench:
 
     def peak(self):
         """TFLOP/s of a large product on random data: the ceiling of the floors."""
-        for name, dtype, size in (("bf16", torch.bfloat16, 8192), ("f32", torch.float32, 4096), ("f64", torch.float64, 4096)):
+        for name, dtype, size in (("bf16", torch.bfloat16, 8192), ("f16", torch.float16, 8192), ("f32", torch.float32, 4096), ("f64", torch.float64, 4096)):
             a, b = (torch.randn(size, size, device=DEVICE).to(dtype) for _ in range(2))
             us = self.time_torch([lambda: a @ b], 4)
             self.result[f"{name}_tflops"] = round(2 * size**3 / us / 1e6, 1)
@@ -225,7 +225,8 @@ class Bench:
         except DriverError as error:
             self.result.setdefault("refused", {})[f"{case['group']}: library"] = str(error)
         us = self.timed([member for member in members if member[0]["label"] != "rest"], sets, check, launches)
-        return {**out_us, "us": us}
+        chosen = out_us.get("library_us") if case["by_library"] else us.get("planned")
+        return {**out_us, "by_library": case["by_library"], "engine_us": chosen, "us": us}
 
     def by_library(self, shape, sets, rest, check, launches):
         """As the engine has the library compute it: with a bias, and a kernel of its own behind it for what is left."""
@@ -298,6 +299,21 @@ class Bench:
         us = self.timed(members, [buffers], check, 16)
         floor = self.floor({**case, "flops": case["flops"] * kept}, "bf16")
         return {"floor_us": floor, "torch_us": torch_us, "us": us}
+
+    def summary(self):
+        """Geometric means of torch's time, with what follows by kernels of its own, over the engine's."""
+        ratios = {}
+        for group, row in self.result.get("products", {}).items():
+            shape = self.shapes[group]
+            if not row["engine_us"] or shape["m"] == 16 or shape["m"] == 32:
+                continue
+            rows = "1 row" if shape["m"] == 1 else "64 rows" if shape["m"] == 64 else "264 to 2048 rows"
+            kind = "fused" if shape["gelu"] or shape["residual"] else "alone"
+            last = list(row["torch_us"].values())[-1]
+            for who in ("engine", "own kernels"):
+                us = row["engine_us"] if who == "engine" else row["us"]["planned"]
+                ratios.setdefault(f"{shape['dtype']} {kind}, {rows}: {who}", []).append(last / us)
+        return {name: round(statistics.geometric_mean(values), 3) for name, values in sorted(ratios.items())}
 
     def tiles(self):
         """Rows of gemm_tiles.def: what is best for a product and for what is fused with products of its size."""

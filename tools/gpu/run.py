@@ -260,6 +260,8 @@ def main():
                 at += len(cases[kind])
                 if kind != "numeric":
                     bench.run(kind, cases[kind], part)
+            if "products" in kinds:
+                result["torch_over_engine"] = bench.summary()
             if options.tune and "products" in kinds:
                 (options.out / "gemm_tiles.def").write_text(bench.tiles())
     except (DriverError, ImportError) as error:

@@ -36,7 +36,8 @@ LaunchPlan plan_contraction(const loopir::Contraction& c, const RowLayout& layou
     GemmTile chosen = tile != nullptr
                           ? *tile
                           : choose_gemm_tile({batch, m, n, k, c.a_dtype, c.prologue.has_value()}, multiprocessors);
-    if (!sums_in_blocks(c)) {
+    if (chosen.m == 1) chosen.more = 0;
+    if (!sums_in_blocks(c) && !(chosen.m == 1 && sums_row_by_row(c))) {
         chosen = {std::min(chosen.m, 32), std::min(chosen.n, 32), 1, 4, 1, 1, chosen.group};
     }
     chosen.split =

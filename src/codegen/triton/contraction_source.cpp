@@ -84,6 +84,14 @@ private:
         text_.close();
     }
 
+    // Lines for tiles of one row, whose sums are added up lane by lane; else they vanish.
+    template <class F>
+    void one_row(F&& lines) {
+        text_.open("if BLOCK_0 == 1:");
+        lines();
+        text_.close();
+    }
+
     // Which tile and part of k is this program's. Inside a group of GROUP tiles along m, these run fastest.
     void write_place() {
         line("part = tl.program_id(0) % SPLIT");
@@ -120,8 +128,21 @@ private:
         line("lanes = tl.arange(0, BLOCK_K)");
         const std::uint32_t m = layout_.axis_dim[0], n = layout_.axis_dim[1];
         const std::string row = epilogue_.index_name(m), column = epilogue_.index_name(n);
-        if (!prologue_)
-            line("pa = " + address(c_.a, {{row, c_.a.row_stride}, {"(begin + lanes)[None, :]", c_.a.col_stride}}));
+        const bool rows_alone = sums_row_by_row(c_);
+        const auto place_a = [&](const std::string& lanes) {
+            line("pa = " + address(c_.a, {{row, c_.a.row_stride}, {lanes, c_.a.col_stride}}));
+        };
+        if (rows_alone) {
+            one_row([&] {
+                line("sums = tl.full((BLOCK_K, BLOCK_1)" + zeros);
+                place_a("(begin + lanes)[:, None]");
+            });
+            text_.open("else:");
+            place_a("(begin + lanes)[None, :]");
+            text_.close();
+        } else if (!prologue_) {
+            place_a("(begin + lanes)[None, :]");
+        }
         line("pb = " + address(c_.b, {{"(begin + lanes)[:, None]", c_.b.row_stride}, {column, c_.b.col_stride}}));
         beside([&] {
             line("pwb = " + address(c_.b, {{"(begin + lanes)[:, None]", c_.b.row_stride},
@@ -129,7 +150,16 @@ private:
         });
         BodyWriter& inner = prologue_ ? *prologue_ : epilogue_;
         inner.open("for start in tl.range(begin, end, BLOCK_K):");
-        std::string a = "a";
+        Expressions& expressions = text_.expressions();
+        if (rows_alone) {
+            one_row([&] {
+                write_load("a", c_.a_dtype, epilogue_.mask_name(0), "[:, None]");
+                write_load("b", c_.b_dtype, epilogue_.mask_name(1), "[:, None]");
+                line("sums += " + expressions.cast("a", c_.a_dtype, c_.accumulator) + " * " +
+                     expressions.cast("b", c_.b_dtype, c_.accumulator));
+            });
+            text_.open("else:");
+        }
         if (prologue_) {
             prologue_->write_axis(1, "start");
             const std::string value = prologue_->write_value(c_.prologue->stages.size() - 1);
@@ -139,9 +169,8 @@ private:
         } else {
             write_load("a", c_.a_dtype, epilogue_.mask_name(0), "[None, :]");
         }
-        Expressions& expressions = text_.expressions();
         const bool as_it_is = c_.a_dtype == c_.b_dtype && blocks;
-        a = as_it_is ? "a" : expressions.cast("a", c_.a_dtype, c_.accumulator);
+        const std::string a = as_it_is ? "a" : expressions.cast("a", c_.a_dtype, c_.accumulator);
         const auto add = [&](const std::string& acc, const std::string& right, const std::string& mask) {
             write_load(right, c_.b_dtype, mask, "[:, None]");
             const std::string b = as_it_is ? right : expressions.cast(right, c_.b_dtype, c_.accumulator);
@@ -152,10 +181,12 @@ private:
         };
         add("acc", "b", epilogue_.mask_name(1));
         beside([&] { add("wacc", "wb", more_.mask_name(1)); });
+        if (rows_alone) text_.close();
         if (!prologue_) line("pa += BLOCK_K" + step(c_.a.col_stride));
         line("pb += BLOCK_K" + step(c_.b.row_stride));
         beside([&] { line("pwb += BLOCK_K" + step(c_.b.row_stride)); });
         inner.close();
+        if (rows_alone) one_row([&] { line("acc = tl.sum(sums, 0, keep_dims=True)"); });
     }
 
     std::string step(const IntRef& stride) { return stride.is(1) ? "" : " * " + text_.place(stride); }
@@ -233,6 +264,10 @@ private:
 bool sums_in_blocks(const Contraction& c) {
     const auto short_float = [](DType d) { return is_floating(d) && d != DType::kF64; };
     return c.accumulator == DType::kF32 && short_float(c.a_dtype) && short_float(c.b_dtype);
+}
+
+bool sums_row_by_row(const Contraction& c) {
+    return !c.prologue && is_floating(c.accumulator) && is_floating(c.a_dtype) && is_floating(c.b_dtype);
 }
 
 KernelSource write_contraction(const Kernel& kernel, const RowLayout& layout) {

@@ -42,16 +42,23 @@ GemmTile rule_for_gemm_tile(const GemmSize& size, int multiprocessors) {
     }
     // Few rows are bound by reading the right side: narrow tiles, each with much of k under way.
     if (halves && size.m <= 64 && !size.prologue) out = {64, 32, size.k >= 2048 ? 128 : 256, 4, 3, 1, 1};
+    const bool few_exact = !halves && size.m <= 64 && !size.prologue;
+    const bool one_row = size.m == 1 && !size.prologue;
+    if (one_row) out = halves ? GemmTile{1, 4, 1024, 4, 3, 1, 1} : GemmTile{1, 8, 512, 4, 3, 1, 1};
+    if (few_exact && size.m > 1) out = {64, 64, 32, 4, 3, 1, 1};
+    if (few_exact && size.m > 16 && size.m <= 32) out = {32, 32, 64, 4, 3, 1, 1};
     if (size.prologue) out.stages = 2;
-    out.m = static_cast<int>(std::max(power_of_two(size.m, out.m), kLeast));
-    out.n = static_cast<int>(std::max(power_of_two(size.n, out.n), kLeast));
+    // Only tensor cores want rows that there are not.
+    out.m = static_cast<int>(std::max(power_of_two(size.m, out.m), halves && !one_row ? kLeast : 1));
+    out.n = static_cast<int>(std::max(power_of_two(size.n, out.n), one_row ? 1 : kLeast));
     out.k = static_cast<int>(std::max(power_of_two(size.k, out.k), kLeast));
     if (out.m * out.n <= 64 * 64) out.warps = 4;
     // Programs share k where there are fewer than processors.
     const std::int64_t tiles = saturated_product(ceil_div(size.m, out.m) * ceil_div(size.n, out.n), size.batch);
     const std::int64_t steps = size.k / out.k;
-    if (tiles > 0 && 2 * tiles <= multiprocessors && steps >= 8)
-        out.split = static_cast<int>(std::min({multiprocessors / tiles, steps / 4, std::int64_t{8}}));
+    const std::int64_t least = few_exact ? 2 : 4;  // steps of a program
+    if (tiles > 0 && 2 * tiles <= multiprocessors && steps >= 2 * least)
+        out.split = static_cast<int>(std::min({multiprocessors / tiles, steps / least, std::int64_t{8}}));
     return out;
 }
 

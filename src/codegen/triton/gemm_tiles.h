@@ -7,7 +7,7 @@
 namespace flexor::codegen::triton {
 
 struct GemmTile {
-    int m = 64, n = 64, k = 32;  // powers of two, each 16 at least; see `more`
+    int m = 64, n = 64, k = 32;  // powers of two, each 16 at least but m of exact f32; see `more`
     int warps = 4, stages = 3;
     int split = 1;  // programs that share the sum over k
     int group = 8;  // tiles along m that run beside each other, for the sake of the cache

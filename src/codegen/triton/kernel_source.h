@@ -61,6 +61,8 @@ KernelSource write_row_kernel(const loopir::Kernel& kernel, const RowLayout& lay
 
 // Whether the products are summed by tensor cores or fused multiply-adds on blocks (else one k after the other).
 bool sums_in_blocks(const loopir::Contraction& contraction);
+// Whether a tile of one row is written too: its products are added up in lanes along k.
+bool sums_row_by_row(const loopir::Contraction& contraction);
 
 // `layout` is lay_out_epilogue's. A tile sums over k, then runs the epilogue on the sums; where several programs share
 // k, the last one to end adds what they leave, in a fixed order.

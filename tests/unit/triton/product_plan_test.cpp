@@ -45,6 +45,17 @@ TEST(TritonProductPlan, TakesTheMeasuredTile) {
     for (const GemmSize& other : others) EXPECT_EQ(choose_gemm_tile(other, 132), rule_for_gemm_tile(other, 132));
 }
 
+TEST(TritonProductPlan, AddsUpTheProductsOfOneRowInLanes) {
+    for (const DType dtype : {DType::kBF16, DType::kF32, DType::kF64}) {
+        EXPECT_EQ(rule_for_gemm_tile({1, 1, 1000, 500, dtype}, 132).m, 1);
+        EXPECT_EQ(rule_for_gemm_tile({1, 1, 1, 500, dtype}, 132).n, 1);
+    }
+    // Computed left sides, and more rows of 16-bit floats, are the tensor cores'.
+    EXPECT_EQ(rule_for_gemm_tile({1, 1, 1000, 500, DType::kBF16, true}, 132).m, 16);
+    EXPECT_EQ(rule_for_gemm_tile({1, 2, 1000, 500, DType::kBF16}, 132).m, 16);
+    EXPECT_EQ(rule_for_gemm_tile({1, 2, 1000, 500, DType::kF32}, 132).m, 2);
+}
+
 TEST(TritonProductPlan, CountsTheColumnsOfBothBlocks) {
     const auto generator = Generator::create(loopir::testing::verified(kLinear));
     ASSERT_TRUE(generator.has_value());
