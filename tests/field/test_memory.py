@@ -16,6 +16,8 @@ from programs import Program, in_another_process  # noqa: E402
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
+pytestmark = pytest.mark.slow
+
 
 def resident_bytes():
     with open("/proc/self/statm") as statm:

@@ -19,6 +19,8 @@ from bench import engines, groups, quiet, rows, table, targets  # noqa: E402
 from bench.groups import memory  # noqa: E402
 from bench.pool import EngineError, Pool, Worker  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 def row(engine, seconds, group="chain", case="hot"):
     return rows.timed(group, case, engine, "8x129x768", [seconds])

@@ -22,6 +22,8 @@ OUTPUT = {"README.md": 2, "how-a-call-works.md": 1}
 # Commands that the tests do not repeat, and what runs them.
 ELSEWHERE = {"./dev": "./dev ci", "cmake": "tests/link/sdk.sh"}
 
+pytestmark = pytest.mark.slow
+
 
 def blocks(page, language):
     """(line, source) of each fenced block of a language."""

@@ -12,6 +12,8 @@ flexor = pytest.importorskip("flexor", reason="the engine is not built")
 
 WORDS = ("hello", "activationist", "a", "compilers")
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def reader(monkeypatch):

@@ -12,6 +12,8 @@ strict = functools.partial(flexor.jit, fallback="raise")
 X = torch.arange(6.0).reshape(2, 3) / 10
 TURN = torch.eye(3) * 2
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def without_gradients():

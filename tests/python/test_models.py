@@ -17,6 +17,8 @@ from oracle import judge  # noqa: E402
 
 SMALL = weights.EncoderConfig(dim=48, heads=4, ffn=96)
 
+pytestmark = pytest.mark.slow
+
 
 def has_minilm():
     try:

@@ -21,6 +21,8 @@ NATIVE = (
 FOREIGN = ("arange", "as_strided", "cat", "bernoulli")
 RECORDS = {op_db.name_of(record): record for record in op_db.records("a", "m")}
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("manner", op_db.MANNERS)
 @pytest.mark.parametrize("name", (*NATIVE, *FOREIGN))

@@ -19,6 +19,8 @@ from oracle import seen_strides  # noqa: E402
 
 CALLS = 5
 
+pytestmark = pytest.mark.slow
+
 
 def compare(got, pair, what, strides=True):
     e, t = pair.e, pair.t

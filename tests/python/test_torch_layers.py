@@ -9,6 +9,8 @@ import torch.nn.functional as F  # noqa: E402
 
 REDUCTIONS = ("mean", "sum", "none")
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _no_grad():

@@ -5,6 +5,8 @@ from small_transformers import alike, bert, close, flexor, gpt2, native, t5, tor
 
 LENGTHS = range(2, 62)
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def without_gradients():

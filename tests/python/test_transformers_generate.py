@@ -12,6 +12,8 @@ HOW = {
     "sampled beams": {"num_beams": 3, "do_sample": True},
 }
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def without_gradients():

@@ -8,6 +8,8 @@ tokenizers = pytest.importorskip("tokenizers", reason="the package tokenizers is
 TEXTS = ["w5 w6 w7", "w10 w11 w12 w13 w14 w4", "w9"]
 END = 2
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def without_gradients():

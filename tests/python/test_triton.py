@@ -21,6 +21,8 @@ from compiler import WORKER, Compiler  # noqa: E402
 
 WORKERS = 2
 
+pytestmark = pytest.mark.slow
+
 
 def write_cases(*words):
     """The cases that the build's write_cases prints."""

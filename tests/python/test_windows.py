@@ -7,6 +7,8 @@ flexor = pytest.importorskip("flexor", reason="the engine is not built")
 F = torch.nn.functional
 nn = torch.nn
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def without_gradients():
