@@ -203,6 +203,7 @@ Pipeline::Compiled Pipeline::compile_once(const vm::CompileRequest& request, con
 
     FLEXOR_TRY(transform::expand(program, request.module->promotion, refused));
     transform::simplify_selections(program, request.module->promotion);
+    transform::read_before_widening(program);
     transform::remove_dead_code(program);
     FLEXOR_TRY(specialised::verify(program));
     times.transform = clock.lap();

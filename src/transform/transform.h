@@ -17,6 +17,10 @@ Expected<void> expand(specialised::Program& program, types::Promotion promotion,
 // Selections by a mask without an array of places, and sums of what is selected without selecting it.
 void simplify_selections(specialised::Program& program, types::Promotion promotion);
 
+// Ops that convert their operands read what a cast that widens floats has read, where that leaves the cast without a reader: its
+// result takes twice the memory and more, and small ones would be kernels of their own.
+void read_before_widening(specialised::Program& program);
+
 // Removes pure instructions whose results nobody uses, unless they may raise.
 void remove_dead_code(specialised::Program& program);
 

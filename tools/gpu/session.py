@@ -77,7 +77,7 @@ def settle(flexor, limit=60.0):
     count = lambda: sum(flexor.stats()[key] for key in ("graphs_built", "graphs_refused"))
     begin = last = time.perf_counter()
     known = count()
-    while time.perf_counter() - begin < limit and time.perf_counter() - last < 2.0:
+    while time.perf_counter() - begin < limit and time.perf_counter() - last < 5.0:
         time.sleep(0.1)
         if (now := count()) != known:
             known, last = now, time.perf_counter()
