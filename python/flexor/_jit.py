@@ -474,7 +474,8 @@ class Jit(JitBase, Generic[P, R]):
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> str:
         """What a call with these arguments does: the five steps of the program, foreign calls and the reason of a fallback. With
         `profile=True`, which the function does not get, also the times of the kernels: see Session.explain."""
-        taken = "profile" in kwargs and "profile" not in _own_signature(self._flexor_function).parameters
+        target = getattr(self._flexor_function, "forward", self._flexor_function)
+        taken = "profile" in kwargs and "profile" not in inspect.signature(target).parameters
         profile = _kinds.flag("explain", "profile", kwargs.pop("profile")) if taken else False
         self(*args, **kwargs)
         bound = self._bind(args, kwargs)

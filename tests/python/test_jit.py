@@ -414,6 +414,8 @@ def test_explain_times_kernels():
     assert float(megabytes) == pytest.approx(4e-6 * (X.numel() + X.shape[0]), abs=1e-3)
     assert float(megaflops) == pytest.approx(3e-6 * X.numel(), abs=1e-3)
 
+    assert "% of the floor" in flexor.jit(torch.nn.Linear(5, 3)).requires_grad_(False).explain(X, profile=True)
+
     def own(x, profile):  # an argument of the function's
         return x * 2 if profile else x
 
