@@ -29,6 +29,10 @@ struct CallOptions {
     // `stream` of that device, null: its default stream, and has not ended when the call returns.
     Device device;
     void* stream = nullptr;
+    // A run that fails gives back what it has overwritten: whatever it writes to is kept until the run ends, as far as
+    // it is written to.
+    // Runs on the host alone: those on a device are refused (BadOption).
+    bool restores = false;
 };
 
 // A function of the host that CALL_FOREIGN reaches by name.

@@ -2,6 +2,7 @@ from collections.abc import Callable
 from typing import Any
 
 class CallerBase:
+    _restores: bool  # a run that fails gives back what it has overwritten
     def _bind(
         self,
         native: object,

@@ -213,9 +213,11 @@ class Jit(JitBase, Generic[P, R]):
         self._hand_over(translation, args, kwargs)
         return result
 
-    def _recover(self, translation: Translation, error: BaseException, args: Any, kwargs: Any) -> Any:
-        """What a call gives whose run has raised."""
+    def _recover(self, translation: Translation, error: BaseException, args: Any, kwargs: Any, has_ended: bool | None = None) -> Any:
+        """What a call gives whose run has raised. `has_ended`, of the compiled call path: what raised stands behind a run that has not."""
         try:
+            if has_ended is not None:
+                _foreign.run.is_undone = translation.undoes and not has_ended
             translator, has_acted = translation.translator, translation.has_acted()
             if isinstance(error, AssertionFailed):
                 _, found, what = str(error).partition(ASSUMPTION)

@@ -1907,6 +1907,31 @@ class FunctionOps:
         writes its first operand
         elsewhere: torch.Tensor.masked_fill_"""
 
+    def scatter_(self, /, x: Tensor, index: Tensor, source: Tensor | Scalar, *, axis: Integer = 0, reduce: str = 'none', include_self: bool = True) -> Var:
+        """As scatter, written into the first operand.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: the axis lies within the rank of x
+        C2: index and source have the rank of x (0 counts as 1), or index no elements
+        C3: index is not larger than source, nor than x along the other axes
+        C4: reduce is "none", "sum", "prod", "mean", "amax" or "amin"
+        C5: the result has the sizes of the first operand
+        C6: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.scatter_"""
+
+    def index_put_(self, /, x: Tensor, values: Tensor | Scalar, *indices: Tensor | Sequence[Tensor], axis: Integer = 0, accumulate: bool = False, wrap: bool = True) -> Var:
+        """As index_put, written into the first operand.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: the axes of the index tensors lie within the rank of x
+        C2: aligned at the last axis, sizes are equal or one of them is 1
+        C3: values are broadcast to what is chosen
+        C4: the result has the sizes of the first operand
+        C5: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.index_put_"""
+
 class VarOps:
     """Every op that has an operand as a method of its first one."""
 
@@ -3767,3 +3792,28 @@ class VarOps:
         C4: no two elements of the first operand share memory, unless an axis repeats them
         writes its first operand
         elsewhere: torch.Tensor.masked_fill_"""
+
+    def scatter_(self, /, index: Tensor, source: Tensor | Scalar, *, axis: Integer = 0, reduce: str = 'none', include_self: bool = True) -> Var:
+        """As scatter, written into the first operand.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: the axis lies within the rank of x
+        C2: index and source have the rank of x (0 counts as 1), or index no elements
+        C3: index is not larger than source, nor than x along the other axes
+        C4: reduce is "none", "sum", "prod", "mean", "amax" or "amin"
+        C5: the result has the sizes of the first operand
+        C6: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.scatter_"""
+
+    def index_put_(self, /, values: Tensor | Scalar, *indices: Tensor | Sequence[Tensor], axis: Integer = 0, accumulate: bool = False, wrap: bool = True) -> Var:
+        """As index_put, written into the first operand.
+
+        dtypes: bool, uint8, int8, int32, int64, float16, bfloat16, float32, float64
+        C1: the axes of the index tensors lie within the rank of x
+        C2: aligned at the last axis, sizes are equal or one of them is 1
+        C3: values are broadcast to what is chosen
+        C4: the result has the sizes of the first operand
+        C5: no two elements of the first operand share memory
+        writes its first operand
+        elsewhere: torch.Tensor.index_put_"""

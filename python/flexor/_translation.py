@@ -54,9 +54,14 @@ class Translation:
         self.several = translator.several_exits
         self.has_effects = translator.has_effects or translator.lowering.has_writes
         self.has_writes = translator.lowering.has_writes
-        names = [d.anywhere for d in translator.writer.inputs]
-        # The inputs that a run which raises writes back as they were.
-        self.undone = [names.index(root) for root in sorted(translator.lowering.targets)] if translator.knowledge.undoes else []  # type: ignore[type-var]
+        # A run that raises takes its writes back: the engine does that on the host, elsewhere these inputs are copied before.
+        self.undoes = bool(translator.knowledge.undoes)
+        self.undone: list[int] = []
+        if self.undoes and translator.lowering.device == "cpu":
+            self.module._restores = True
+        elif self.undoes:
+            names = [d.anywhere for d in translator.writer.inputs]
+            self.undone = [names.index(root) for root in sorted(translator.lowering.targets)]  # type: ignore[type-var]
         # What pure foreign calls give is not known before a run; such a run is interpreted, as the program changes after it.
         self.is_settled = not translator.learns
         for hook in translator.writer.hooks:
@@ -108,7 +113,7 @@ class Translation:
         except BaseException as error:
             # What a call of Python raised has its own cause and context, and no frame of the run.
             is_of_python = error is run.raised or (run.raised is not None and isinstance(error, Interrupted))
-            run.is_undone = bool(self.undone)
+            run.is_undone = self.undoes
             for target, before in saved:
                 target[...] = before
             if run.open and (run.acted or (self.has_writes and not run.is_undone)):

@@ -106,6 +106,7 @@ struct Launch {
     // A contraction in a loop whose right side is the same memory, and unchanged, at every pass: its number among such
     // launches + 1, 0: none. A run may pack the right side once and multiply by that.
     std::uint32_t pack = 0;
+    std::vector<TensorRef> writes = {};  // on the host, what it stores into tensors that it does not make
 };
 
 // A step on lists of the run. A list is a value: appending leaves the list that is appended to as it was.

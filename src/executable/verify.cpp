@@ -254,6 +254,7 @@ private:
                     return bad("a launch has no right side to pack");
                 for (BufferSlot buffer : launch.buffers) FLEXOR_TRY(read_buffer(buffer, state));
                 for (Slot slot : launch.params) FLEXOR_TRY(read_slot(slot, state));
+                for (const TensorRef& target : launch.writes) FLEXOR_TRY(read_tensor(target, state));
                 return {};
             }
             case Step::Kind::kCallSizes: {

@@ -73,6 +73,16 @@ TensorRef Lowerer::tensor_ref(Reg reg) {
     return ref;
 }
 
+std::vector<TensorRef> Lowerer::written_tensors(const Unit& unit) {
+    std::vector<TensorRef> targets;
+    if (exe_.signature.device.kind != DeviceKind::kCpu) return targets;
+    for (const Member& m : unit.members) {
+        const Inst& inst = source().insts[m.inst];
+        if (is_write(inst)) targets.push_back(tensor_ref(inst.operands[0]));
+    }
+    return targets;
+}
+
 OutValue Lowerer::out_value(const LiveValue& live) {
     OutValue out;
     switch (live.kind) {
@@ -335,7 +345,10 @@ Expected<void> Lowerer::lower_unit(const Unit& unit, std::size_t position) {
             builder.kernel.kind = loopir::KernelKind::kRow;
             builder.kernel.body = builder.row_body(unit, kNoReg);
             builder.collapse(builder.kernel.body);
-            return launch(builder, first);
+            std::vector<TensorRef> writes = written_tensors(unit);
+            FLEXOR_TRY(launch(builder, first));
+            exe_.launches.back().writes = std::move(writes);
+            return {};
         }
         case UnitKind::kContraction: {
             auto packed = build_contraction(builder, program_, source(), units_, unit, producers_);

@@ -66,6 +66,7 @@ private:
     BufferSlot buffer_slot(Reg root);
     ListSlot list_slot(Reg reg);
     TensorRef tensor_ref(Reg reg);
+    std::vector<TensorRef> written_tensors(const Unit& unit);
     OutValue out_value(const LiveValue& value);
     std::size_t concat_axis(const Inst& concat) const {
         const std::int64_t axis = concat.attrs.integer("axis").constant();

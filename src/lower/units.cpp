@@ -25,7 +25,7 @@ bool is_copy(const Program& program, const Inst& inst) {
 }
 
 bool is_write(const Inst& inst) {
-    return inst.kind == InstKind::kOp && std::holds_alternative<ops::WriteLower>(inst.op->lower.value);
+    return inst.kind == InstKind::kOp && inst.op->effects.value == ops::Effects::kWritesFirst;
 }
 
 namespace {
@@ -234,6 +234,7 @@ std::vector<Reg> Grouper::forwarded(std::size_t index, const Inst& inst) const {
         });
         if (last == writes_.rend()) continue;
         const Inst& write = block_.insts[last->inst];
+        if (specialised::runs_whole(write)) continue;  // leaves more than one of its operands
         const Reg value = write.operands[1];
         if (program_.registers[write.operands[0]].root != root || !(type(write.operands[0]) == type(reg))) continue;
         if (scalar(value) || program_.registers[value].root != value || out_.unit_of[value] != index) continue;
@@ -424,7 +425,8 @@ void Grouper::add(std::size_t at) {
             offer(out_.unit_of[program_.registers[reg].root]);
             for (const Write& w : writes_) {
                 const Inst& write = block_.insts[w.inst];
-                if (program_.registers[write.operands[0]].root == program_.registers[reg].root)
+                if (program_.registers[write.operands[0]].root == program_.registers[reg].root &&
+                    !specialised::runs_whole(write))
                     offer(out_.unit_of[program_.registers[write.operands[1]].root]);
             }
         }
@@ -494,6 +496,7 @@ Expected<BlockUnits> Grouper::run() {
         if (specialised::runs_whole(inst)) {
             add_alone(at, UnitKind::kCall);
             if (!inst.sizes.empty()) lowest_epoch_ = ++epoch_;
+            if (is_write(inst)) writes_.push_back({at, epoch_++});
         } else if (std::holds_alternative<ops::ContractionLower>(rule)) {
             add_alone(at, UnitKind::kContraction);
         } else if (std::holds_alternative<ops::AttentionLower>(rule)) {

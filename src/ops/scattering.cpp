@@ -1,7 +1,9 @@
 #include "ops/scattering.h"
 
+#include <array>
 #include <atomic>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "ops/native.h"
@@ -76,9 +78,75 @@ private:
 constexpr I kScatterPanel =
     16;  // lines that are gone along together, so that neighbours in memory are written together
 
-}  // namespace
+// The tensor without the elements that stand where others do.
+Tensor distinct(const Tensor& tensor) {
+    std::vector<I> sizes(tensor.sizes().begin(), tensor.sizes().end());
+    for (int a = 0; a < tensor.rank(); ++a) {
+        if (tensor.stride(a) == 0) sizes[static_cast<std::size_t>(a)] = std::min<I>(tensor.size(a), 1);
+    }
+    return tensor.view(tensor.data(), tensor.dtype(), sizes, tensor.strides());
+}
 
-Expected<void> native_scatter(ReferenceContext& c) {
+// The smallest and the largest index, as they are given; the smallest is the larger one where there is none.
+struct Range {
+    I low = std::numeric_limits<I>::max(), high = std::numeric_limits<I>::min();
+};
+Range range_of(const Tensor& index) {
+    Range range;
+    const auto meet = [&](I at) {
+        const I given = read_integer(index.dtype(), index.data(), at);
+        range = {std::min(range.low, given), std::max(range.high, given)};
+    };
+    if (index.is_contiguous()) {
+        for (I i = 0; i < index.numel(); ++i) meet(i);
+    } else {
+        for_each_index(distinct(index).sizes(), [&](const Index& place) { meet(offset_of(index, place)); });
+    }
+    return range;
+}
+
+// Refuses an index that does not lie within the size.
+Expected<void> check_range(const Tensor& index, I size, bool wrap) {
+    const auto [low, high] = range_of(index);
+    if (low > high) return {};
+    if (checked_index(low, size, wrap) < 0) return bad_index(low, size);
+    if (checked_index(high, size, wrap) < 0) return bad_index(high, size);
+    return {};
+}
+
+// First byte and end of the memory that the elements span.
+std::pair<const char*, const char*> span_of(const Tensor& tensor) {
+    const auto item = static_cast<I>(dtype_size(tensor.dtype()));
+    const auto* data = static_cast<const char*>(tensor.data());
+    if (tensor.numel() == 0) return {data, data};
+    I low = 0, high = item;
+    for (int a = 0; a < tensor.rank(); ++a) {
+        const I reach = (tensor.size(a) - 1) * tensor.stride(a) * item;
+        (reach < 0 ? low : high) += reach;
+    }
+    return {data + low, data + high};
+}
+
+// The operands, those that share memory with the first one copied; false: memory is exhausted.
+bool set_apart(std::span<const Tensor> inputs, std::vector<Tensor>& apart) {
+    apart.assign(inputs.begin(), inputs.end());
+    const auto [begin, end] = span_of(inputs[0]);
+    for (std::size_t i = 1; i < apart.size(); ++i) {
+        if (!apart[i].defined()) continue;
+        const auto [from, to] = span_of(apart[i]);
+        if (from >= end || begin >= to) continue;
+        apart[i] = apart[i].clone();
+        if (!apart[i].defined()) return false;
+    }
+    return true;
+}
+
+ReferenceContext with_inputs(const ReferenceContext& c, std::span<const Tensor> inputs) {
+    return {inputs, c.strengths, c.outputs, c.attrs, c.dtypes, c.stop_requested, c.parallel};
+}
+
+// Writes into what stands in the output.
+Expected<void> scatter_into(ReferenceContext& c) {
     const Tensor &x = c.inputs[0], &index = c.inputs[1], &source = c.inputs[2], &out = c.outputs[0];
     const int axis = rules::normal_axis(c.attrs.integer("axis"), std::max(x.rank(), 1));
     const Reduction reduction = *reduction_of(c.attrs.text("reduce"));
@@ -86,7 +154,6 @@ Expected<void> native_scatter(ReferenceContext& c) {
     const bool counted = reduction == Reduction::kMean || (!own && reduction != Reduction::kNone);
     const bool scalar = c.strengths[2] == types::Strength::kScalar;
     const I size = x.rank() == 0 ? 1 : x.size(axis);
-    copy_all(c, out, x);
     if (index.numel() == 0) return {};
     const Lines lines(index, axis);
     const I index_step = lines.step(index), source_step = source.rank() == 0 ? 0 : lines.step(source);
@@ -153,13 +220,12 @@ Expected<void> native_scatter(ReferenceContext& c) {
     return {};
 }
 
-Expected<void> native_index_put(ReferenceContext& c) {
+Expected<void> put_into(ReferenceContext& c) {
     const Tensor &x = c.inputs[0], &values = c.inputs[1], &out = c.outputs[0];
     const std::span<const Tensor> indices = c.inputs.subspan(2);
     const int axis = rules::normal_axis(c.attrs.integer("axis"), x.rank());
     const int count = static_cast<int>(indices.size());
     const bool add = c.attrs.flag("accumulate"), wrap = c.attrs.flag("wrap");
-    copy_all(c, out, x);
     // The points that the indices name, and the slots of each: the other axes.
     std::vector<I> points;
     for (const Tensor& index : indices) {
@@ -227,6 +293,70 @@ Expected<void> native_index_put(ReferenceContext& c) {
     if (stopped(c)) return interrupted();
     if (error) return *std::move(error);
     return {};
+}
+
+}  // namespace
+
+Expected<void> native_scatter(ReferenceContext& c) {
+    copy_all(c, c.outputs[0], c.inputs[0]);
+    return scatter_into(c);
+}
+
+Expected<void> native_index_put(ReferenceContext& c) {
+    copy_all(c, c.outputs[0], c.inputs[0]);
+    return put_into(c);
+}
+
+Expected<void> native_scatter_in_place(ReferenceContext& c) {
+    const Tensor& x = c.inputs[0];
+    const int axis = rules::normal_axis(c.attrs.integer("axis"), std::max(x.rank(), 1));
+    FLEXOR_TRY(check_range(c.inputs[1], x.rank() == 0 ? 1 : x.size(axis), false));
+    std::vector<Tensor> inputs;
+    if (!set_apart(c.inputs, inputs)) return Diagnostic(DiagnosticId::kOutOfMemory);
+    ReferenceContext own = with_inputs(c, inputs);
+    return scatter_into(own);
+}
+
+Expected<void> native_index_put_in_place(ReferenceContext& c) {
+    const Tensor& x = c.inputs[0];
+    const int axis = rules::normal_axis(c.attrs.integer("axis"), x.rank());
+    for (std::size_t i = 2; i < c.inputs.size(); ++i)
+        FLEXOR_TRY(check_range(c.inputs[i], x.size(axis + static_cast<int>(i) - 2), c.attrs.flag("wrap")));
+    std::vector<Tensor> inputs;
+    if (!set_apart(c.inputs, inputs)) return Diagnostic(DiagnosticId::kOutOfMemory);
+    ReferenceContext own = with_inputs(c, inputs);
+    return put_into(own);
+}
+
+Tensor written_part(const OpDef& op, const types::Attrs& attrs, std::span<const Tensor> inputs) {
+    const Tensor& x = inputs[0];
+    const bool scatters = op.native == native_scatter_in_place;
+    if (x.rank() == 0 || !(scatters || op.native == native_index_put_in_place)) return x;
+    const int axis = rules::normal_axis(attrs.integer("axis"), x.rank());
+    std::vector<I> sizes(x.sizes().begin(), x.sizes().end());
+    I offset = 0;
+    const auto narrow = [&](const Tensor& index, int along, bool wrap) {
+        Range range = range_of(index);
+        const I size = x.size(along);
+        if (wrap && range.low < 0 && range.high >= 0) range = {0, size - 1};
+        if (wrap && range.high < 0) range = {range.low + size, range.high + size};
+        // Indices outside are refused before anything is written.
+        const bool fits = range.low >= 0 && range.low <= range.high && range.high < size;
+        sizes[static_cast<std::size_t>(along)] = fits ? range.high - range.low + 1 : 0;
+        if (fits) offset += range.low * x.stride(along);
+    };
+    if (scatters) {
+        const Tensor& index = inputs[1];
+        for (int a = 0; a < x.rank() && index.rank() == x.rank(); ++a) {
+            if (a != axis) sizes[static_cast<std::size_t>(a)] = std::min(x.size(a), index.size(a));
+        }
+        narrow(index, axis, false);
+    } else {
+        for (std::size_t i = 2; i < inputs.size(); ++i)
+            narrow(inputs[i], axis + static_cast<int>(i) - 2, attrs.flag("wrap"));
+    }
+    return x.view(static_cast<char*>(x.data()) + offset * static_cast<I>(dtype_size(x.dtype())), x.dtype(), sizes,
+                  x.strides());
 }
 
 }  // namespace flexor::ops

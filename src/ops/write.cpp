@@ -10,6 +10,7 @@
 #include "ops/families.h"
 #include "ops/rules.h"
 #include "ops/samples.h"
+#include "ops/scattering.h"
 #include "ops/strided.h"
 #include "support/check.h"
 #include "types/layout.h"
@@ -145,7 +146,10 @@ constexpr std::array kInPlace = std::to_array<std::string_view>(
      "leaky_relu",  "hardtanh", "hardswish", "hardsigmoid", "floor",        "ceil",       "round",       "trunc",
      "bitwise_not", "tril",     "triu",      "acos",        "asin",         "atan",       "acosh",       "asinh",
      "atanh",       "cosh",     "sinh",      "erfc",        "erfinv",       "lgamma",     "digamma",     "i0",
-     "copysign",    "hypot"});
+     "copysign",    "hypot",    "scatter",   "index_put"});
+
+// Those that write where index tensors say run on whole tensors, into the first one.
+constexpr bool is_placement(std::string_view name) { return name == "scatter" || name == "index_put"; }
 
 const OpDef& base(std::size_t i) {
     static const auto ops = [] {
@@ -326,6 +330,8 @@ std::vector<Sample> in_place_samples(std::size_t i) {
     for (Sample& s : base(i).samples.value.make()) {
         const auto& target = s.inputs[0].sizes;
         bool fits = s.inputs[0].fill != SampleInput::Fill::kScalar;
+        if (fits && is_placement(kInPlace[i])) out.push_back(s);
+        fits = fits && !is_placement(kInPlace[i]);
         for (const SampleInput& other : s.inputs) {
             fits = fits && other.sizes.size() <= target.size();
             for (std::size_t a = 0; fits && a < other.sizes.size(); ++a) {
@@ -381,9 +387,13 @@ OpDef in_place(std::size_t i, const OpDef& op) {
             .alias = {Alias::kView},
             .layout = {Layout::kView},
             .reference = {kForms[i].reference},
-            .lower = {LowerRule(kForms[i].lower)},
+            .lower = {is_placement(op.name.value) ? LowerRule(ExternLower{}) : LowerRule(kForms[i].lower)},
             .samples = {Samples{dtypes, kSampleMakers[i]}},
-            .names = {Names{method ? keep_text("torch.Tensor." + torch.substr(6) + "_") : "", "", ""}}};
+            .names = {Names{method ? keep_text("torch.Tensor." + torch.substr(6) + "_") : "", "", ""}},
+            .native = op.name.value == "scatter"     ? native_scatter_in_place
+                      : op.name.value == "index_put" ? native_index_put_in_place
+                                                     : nullptr,
+            .raises = is_placement(op.name.value)};
 }
 
 }  // namespace
@@ -412,7 +422,7 @@ std::vector<OpDef> write_ops() {
 
     // What the entries point to must stay reachable, so the families stay too.
     static const auto& families =
-        *new std::vector<std::vector<OpDef>>{binary_ops(), unary_ops(), special_ops(), indexing_ops()};
+        *new std::vector<std::vector<OpDef>>{binary_ops(), unary_ops(), special_ops(), indexing_ops(), scatter_ops()};
     for (const auto& family : families) {
         for (const OpDef& op : family) {
             for (std::size_t i = 0; i < kInPlace.size(); ++i) {

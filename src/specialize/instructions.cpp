@@ -279,7 +279,10 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
             state.stack.resize(first + 1);
             return true;
         }
-        for (std::size_t i = 1; i < values.size() && module_.promotion == types::Promotion::kTorch; ++i) {
+        // An op on whole tensors reads what it needs before it writes.
+        const bool parts =
+            module_.promotion == types::Promotion::kTorch && !std::holds_alternative<ops::ExternLower>(op->lower.value);
+        for (std::size_t i = 1; i < values.size() && parts; ++i) {
             if (values[i]->kind == Kind::kReg && overlaps_in_part(values[0]->reg, values[i]->reg))
                 return refuse("a write that may share memory with what it reads");
         }

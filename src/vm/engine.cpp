@@ -310,9 +310,12 @@ Expected<void> Engine::run(const bytecode::ModuleRef& module, std::int32_t funct
         explicit Depth(std::uint32_t& d) : depth(d) { ++depth; }
         ~Depth() { --depth; }
     } depth(context.run_depth);
+    std::optional<Journal> journal;
+    if (call.restores) run.journal = &journal.emplace();
     auto done = call.device.kind == DeviceKind::kCpu ? call_function(run, function, arguments, results)
                                                      : run_on_device(run, function, arguments, results);
     if (!done) context.shard->failed_calls.add();
+    if (done && journal) journal->done();
     return done;
 }
 
@@ -395,6 +398,11 @@ std::vector<std::shared_ptr<runtime::cuda::DevicePool>> Engine::device_pools() {
 
 Expected<void> Engine::run_on_device(Run& run, std::int32_t function, std::span<const Value> arguments,
                                      std::vector<Value>& results) {
+    if (run.call.restores)
+        return Diagnostic(DiagnosticId::kBadOption)
+            .operand("restores")
+            .found("a run on a device")
+            .expected("one on the host");
     FLEXOR_ASSIGN(const DeviceState* state, device_state(run.call.device));
     FLEXOR_ASSIGN(const bool captured,
                   state->device->is_captured(static_cast<runtime::cuda::CudaStream>(run.call.stream)));
@@ -452,7 +460,8 @@ Expected<void> Engine::call_function(Run& run, std::int32_t function, std::span<
                                      run.one_op ? pool_.get() : nullptr,
                                      outputs,
                                      run.device,
-                                     run.profile()};
+                                     run.profile(),
+                                     run.journal};
             run_tape(*found.entry, live, *scratch, tape_context, results, tape);
             if (tape.end != TapeEnd::kRefused && !run.one_op)
                 run.context.shard->compiled_ops.add(found.entry->executable->op_count);

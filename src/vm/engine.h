@@ -107,6 +107,7 @@ private:
         bool one_op;  // a function made for one op: its results are pool memory, its ops are counted by the caller
         std::span<const Tensor> outputs = {};  // of the outermost function
         DeviceRun* device = nullptr;           // null: on the host
+        Journal* journal = nullptr;            // null: what a run overwrites stays so
         Profile* profile() const { return trace == nullptr ? nullptr : trace->profile; }
     };
     struct Found {

@@ -190,7 +190,8 @@ Expected<Interpreter::Flow> Interpreter::try_region(std::vector<Value>& results)
                             run_.one_op ? engine_.pool_.get() : nullptr,
                             {},
                             run_.device,
-                            run_.profile()};
+                            run_.profile(),
+                            run_.journal};
         run_tape(*found.entry, live, *scratch, context, results, tape);
         if (tape.end != TapeEnd::kRefused && !run_.one_op)
             run_.context.shard->compiled_ops.add(found.entry->executable->op_count);
@@ -392,6 +393,9 @@ Expected<void> Interpreter::call_site(std::int32_t index) {
     const SymbolSource source = [this] { return symbols(); };
     const std::span<const Value> operands(stack_.data() + stack_.size() - count, count);
     FLEXOR_TRY(refuse_fixed_write(site, operands));
+    if (const Tensor* target = run_.journal != nullptr ? written_operand(site, operands) : nullptr) {
+        if (!run_.journal->keep(*target)) return Diagnostic(DiagnosticId::kOutOfMemory).op(site.op);
+    }
     FLEXOR_ASSIGN(const bool compiled, call_one_op(index, operands, results));
     if (!compiled) {
         const runtime::StopScope scope(run_.stop, runtime::StopScope::Role::kOwner);

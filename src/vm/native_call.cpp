@@ -3,6 +3,7 @@
 #include <bit>
 #include <optional>
 
+#include "ops/scattering.h"
 #include "ops/strided.h"
 #include "runtime/stop_check.h"
 #include "runtime/thread_pool.h"
@@ -118,6 +119,11 @@ Expected<void> NativeCall::run(const Call& call, const std::int64_t* frame, void
     auto done = ops::run_whole(*call.op, context);
     forget();
     return done;
+}
+
+Expected<Tensor> NativeCall::written(const Call& call, const std::int64_t* frame, void* const* buffers) {
+    FLEXOR_TRY(prepare(call, frame, buffers));
+    return ops::written_part(*call.op, call.dims.empty() ? call.attrs : attrs_, inputs_);
 }
 
 void NativeCall::forget() {

@@ -19,6 +19,8 @@ public:
     // Computes the sizes that the elements make into the frame. run() of the same call goes on from what was found.
     Expected<void> settle(const executable::Call& call, std::int64_t* frame, void* const* buffers);
     Expected<void> run(const executable::Call& call, const std::int64_t* frame, void* const* buffers);
+    // What an op that writes to its first operand is about to write to, in the memory of that.
+    Expected<Tensor> written(const executable::Call& call, const std::int64_t* frame, void* const* buffers);
     void forget();  // what a call that was not run to its end has left
 
 private:

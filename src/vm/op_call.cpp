@@ -297,8 +297,10 @@ Expected<void> call(const bytecode::CallSite& site, std::span<const Value> opera
         inputs, strengths, {}, attrs, inferred.dtypes, runtime::stop_requested, runtime::parallel_for};
     FLEXOR_TRY(ops::settle_data_sizes(op, context, inferred));
     const bool writes = op.effects.value == ops::Effects::kWritesFirst;
-    // NumPy's writes read everything first, as every engine does.
-    if (writes && promotion == types::Promotion::kTorch) FLEXOR_TRY(refuse_partial_overlap(op, given, strengths));
+    // NumPy's writes read everything first, as every engine does, and so do ops on whole tensors.
+    const bool parts =
+        promotion == types::Promotion::kTorch && !std::holds_alternative<ops::ExternLower>(op.lower.value);
+    if (writes && parts) FLEXOR_TRY(refuse_partial_overlap(op, given, strengths));
 
     std::vector<Tensor> outputs;
     outputs.reserve(inferred.results.size());

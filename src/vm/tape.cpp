@@ -466,7 +466,10 @@ private:
         const void* packed = launch.pack == 0 ? nullptr
                                               : packs_->find(launch.pack - 1, e_.kernels[launch.kernel].ir,
                                                              launch_buffers_, launch_params_);
-        if (entry_.writes_source[index]) note_writes(launch);
+        if (entry_.writes_source[index]) {
+            if (!keep_targets(launch)) return false;
+            note_writes(launch);
+        }
         std::int32_t fault = runtime::kNoFault;
         const std::uint64_t start = context_.profile != nullptr ? runtime::now_ns() : 0;
         kernel.launch({launch_buffers_, launch_params_, workspace, &fault, bytes, packed});
@@ -490,10 +493,25 @@ private:
     }
 
     Expected<void> run_call(const executable::Call& call) {
+        if (call.op->effects.value == ops::Effects::kWritesFirst) FLEXOR_TRY(begin_write(call));
         if (device_ == nullptr) return scratch_.call.run(call, frame_, buffers_);
         FLEXOR_ASSIGN(void* const* copies, device_->begin_call(call, frame_, buffers_, call.sizes.empty()));
         FLEXOR_TRY(scratch_.call.run(call, frame_, copies));
         return device_->end_call(call, frame_, buffers_);
+    }
+
+    Expected<void> begin_write(const executable::Call& call) {
+        const TensorRef& target = call.operands[0].tensor;
+        const std::int32_t owner = owners_[target.buffer];
+        if (!is_callers(owner)) return {};
+        if (context_.journal != nullptr) {
+            FLEXOR_ASSIGN(const Tensor part, scratch_.call.written(call, frame_, buffers_));
+            const Tensor kept = make_tensor(target).view(part.data(), part.dtype(), part.sizes(), part.strides());
+            if (!context_.journal->keep(kept)) return Diagnostic(DiagnosticId::kOutOfMemory).operand(kKept);
+        }
+        effects_done_ = true;
+        note_write(owner);
+        return {};
     }
 
     // Runs a part of a call.
@@ -542,18 +560,37 @@ private:
         return fail(failure, std::move(found));
     }
 
+    // Whose memory it is: an argument's, or a tensor's that an argument holds.
+    bool is_callers(std::int32_t owner) {
+        if (owner >= 0) return memory_.at(owner).callers;
+        return owner <= source_owner(0) && e_.sources[source_slot(owner)].kind == BufferSource::Kind::kArgument;
+    }
+
+    static constexpr const char* kKept = "a copy of what is overwritten";
+
+    bool keep_targets(const executable::Launch& launch) {
+        if (context_.journal == nullptr) return true;
+        for (const TensorRef& target : launch.writes) {
+            if (!is_callers(owners_[target.buffer]) || context_.journal->keep(make_tensor(target))) continue;
+            return refuse(0, kKept);
+        }
+        return true;
+    }
+
     // The launch is about to write to memory that the caller sees.
     void note_writes(const executable::Launch& launch) {
         effects_done_ = true;
         const loopir::Kernel& kernel = e_.kernels[launch.kernel].ir;
         for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
-            const std::int32_t owner = owners_[launch.buffers[i]];
-            if (!kernel.buffers[i].written) continue;
-            if (owner >= 0 && memory_.at(owner).callers) memory_.at(owner).tensor.note_write();
-            if (owner > source_owner(0)) continue;
-            const BufferSource& source = e_.sources[source_slot(owner)];
-            if (source.kind == BufferSource::Kind::kArgument) scratch_.key.tensors[source.index]->note_write();
+            if (kernel.buffers[i].written) note_write(owners_[launch.buffers[i]]);
         }
+    }
+
+    void note_write(std::int32_t owner) {
+        if (!is_callers(owner)) return;
+        const Tensor& tensor =
+            owner >= 0 ? memory_.at(owner).tensor : *scratch_.key.tensors[e_.sources[source_slot(owner)].index];
+        tensor.note_write();
     }
 
     // What grows at every pass of a loop gets room for more, so that it is copied every now and then. Only memory that

@@ -14,6 +14,7 @@
 #include "runtime/telemetry.h"
 #include "vm/device_run.h"
 #include "vm/entry.h"
+#include "vm/journal.h"
 #include "vm/live.h"
 #include "vm/loop_packs.h"
 #include "vm/native_call.h"
@@ -54,6 +55,7 @@ struct TapeContext {
     std::span<const Tensor> outputs = {};  // where results may be written, by their places in the return
     DeviceRun* device = nullptr;           // null: the run is on the host
     Profile* profile = nullptr;            // gets the times of kernels
+    Journal* journal = nullptr;            // gets what is overwritten; null: nobody asks for it
 };
 
 enum class TapeEnd : std::uint8_t {

@@ -185,3 +185,78 @@ def test_sizes_that_two_arguments_decide():
             a, b = torch.randn(rows, 2), torch.randn(other, 2)
             assert torch.equal(jitted(a, b, n), zeros(a, b, n))
     assert not jitted.stats()["foreign_calls"]
+
+
+def read(y, place):
+    return y[place]
+
+
+def writes_in_many_ways(x, y, i, at, rows):
+    read(y, at[0])
+    x.add_(1)
+    read(y, at[1])
+    x[1:, 2:4] = y[0, :1]
+    read(y, at[2])
+    x.index_copy_(0, i, y[: i.shape[0]] * 2)
+    read(y, at[3])
+    x[i, 0] += 3
+    read(y, at[4])
+    rows[0].scatter_add_(1, i.expand(2, -1), y[:2, : i.shape[0]])
+    x[x > 4] = -1.0
+    read(y, at[5])
+    x.t()[0].mul_(2)
+    rows[1].copy_(x[0])
+    return read(y, at[6]) + x.sum() + rows[1].sum()
+
+
+def guarded(x, y, i, at, rows):
+    try:
+        return writes_in_many_ways(x, y, i, at, rows)
+    finally:
+        STATE.busy += 1
+
+
+@pytest.mark.parametrize("function", [writes_in_many_ways, guarded])
+def test_what_raises_in_the_middle_leaves_what_eager_leaves(function):
+    jitted = flexor.jit(function)
+    y = torch.arange(32.0).reshape(4, 8)
+    for chosen in ([2, 0], [1], [3, 1, 0], []):
+        for stop in range(8):
+            at = torch.zeros(7, dtype=torch.int64)
+            at[stop:] = 9
+            mine, theirs = ((torch.arange(40.0).reshape(5, 8), [torch.zeros(2, 5), torch.ones(8)]) for _ in range(2))
+            places = torch.tensor(chosen, dtype=torch.int64)
+            found = outcome(jitted, mine[0], y, places, at, mine[1])
+            assert str(found) == str(outcome(function, theirs[0], y, places, at, theirs[1]))
+            assert (found is IndexError) == (stop < 7)
+            assert torch.equal(mine[0], theirs[0]) and all(map(torch.equal, mine[1], theirs[1])), (chosen, stop)
+    assert all("refuses what Python does" in reason for reason in jitted.stats()["fallbacks"]), jitted.stats()
+
+
+def test_writes_by_indices_that_lie_outside_write_nothing_before():
+    def put(x, i, y):
+        x.index_copy_(0, i, y)
+        return x
+
+    jitted = flexor.jit(put, fallback="raise")
+    x, y = torch.zeros(4, 2), torch.ones(2, 2)
+    with pytest.raises(IndexError):
+        jitted(x, torch.tensor([0, 4]), y)
+    assert not x.any()
+    assert torch.equal(jitted(x, torch.tensor([3, 1]), y), put(torch.zeros(4, 2), torch.tensor([3, 1]), y))
+
+
+def test_writes_that_read_what_they_write():
+    def shuffled(x, i):
+        x.index_copy_(0, i, x[: i.shape[0]])
+        x[i] = x[:1]
+        return x
+
+    jitted = flexor.jit(shuffled)
+    for order in ([2, 0, 1], [1], [3, 2]):
+        i = torch.tensor(order)
+        x = torch.arange(8.0).reshape(4, 2)
+        before = x.clone()
+        wanted = before.index_copy(0, i, before[: len(order)])
+        wanted = wanted.index_put((i,), wanted[:1])
+        assert torch.equal(jitted(x, i), wanted) and torch.equal(x, wanted)

@@ -205,6 +205,7 @@ void caller_dealloc(PyObject* self) {
 
 PyMethodDef caller_methods[] = {{"_bind", caller_bind, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 PyMemberDef caller_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(Caller, vectorcall), READONLY, nullptr},
+                                {"_restores", T_BOOL, offsetof(Caller, program.restores), 0, nullptr},
                                 {nullptr, 0, 0, 0, nullptr}};
 PyType_Slot caller_slots[] = {{Py_tp_new, reinterpret_cast<void*>(caller_new)},
                               {Py_tp_dealloc, reinterpret_cast<void*>(caller_dealloc)},

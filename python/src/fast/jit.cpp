@@ -113,9 +113,9 @@ PyObject* call_slowly(PyObject* self, PyObject* const* arguments, Py_ssize_t pos
     return PyObject_VectorcallMethod(method_names.call, all.data(), static_cast<std::size_t>(positional + 1), keywords);
 }
 
-// self._recover(token, exception, arguments, keywords), of the exception that is set.
+// self._recover(token, exception, arguments, keywords, has_ended), of the exception that is set.
 PyObject* recover(PyObject* self, const Entry& entry, PyObject* const* arguments, Py_ssize_t positional,
-                  PyObject* keywords) {
+                  PyObject* keywords, bool has_ended) {
     PyObject *type, *exception, *trace;
     PyErr_Fetch(&type, &exception, &trace);
     PyErr_NormalizeException(&type, &exception, &trace);
@@ -125,9 +125,9 @@ PyObject* recover(PyObject* self, const Entry& entry, PyObject* const* arguments
     bool ok = given != nullptr && named != nullptr;
     for (Py_ssize_t i = 0; ok && keywords != nullptr && i < PyTuple_GET_SIZE(keywords); ++i)
         ok = PyDict_SetItem(named, PyTuple_GET_ITEM(keywords, i), arguments[positional + i]) == 0;
-    PyObject* result =
-        ok ? PyObject_CallMethodObjArgs(self, method_names.recover, entry.token, exception, given, named, nullptr)
-           : nullptr;
+    PyObject* result = ok ? PyObject_CallMethodObjArgs(self, method_names.recover, entry.token, exception, given, named,
+                                                       has_ended ? Py_True : Py_False, nullptr)
+                          : nullptr;
     Py_XDECREF(given), Py_XDECREF(named), Py_XDECREF(type), Py_XDECREF(exception), Py_XDECREF(trace);
     return result;
 }
@@ -148,11 +148,13 @@ PyObject* jit_vectorcall(PyObject* object, PyObject* const* arguments, size_t fl
             continue;
         if (inputs.framework == Framework::kTorch && !torch_is_plain()) break;
         std::vector<Value> results;
-        if (run_program(*entry->session, entry->caller->program, inputs.values(), inputs.framework, results)) {
+        const bool ended =
+            run_program(*entry->session, entry->caller->program, inputs.values(), inputs.framework, results);
+        if (ended) {
             PyObject* result = make_result(*entry, results, inputs);
             if (result != nullptr) return result;
         }
-        return recover(object, *entry, arguments, positional, keywords);
+        return recover(object, *entry, arguments, positional, keywords, ended);
     }
     return call_slowly(object, arguments, positional, keywords);
 }

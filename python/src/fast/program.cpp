@@ -70,6 +70,7 @@ bool run_with(Program& program, std::span<const Value> arguments, std::span<cons
         options.stop_context = &lock;
         options.device = device;
         options.stream = stream;
+        options.restores = program.restores;
         return run(options);
     }();
     current_framework = outer;

@@ -18,7 +18,8 @@ struct Program {
     Module* module = nullptr;
     std::int32_t function = 0;
     bool writes = false;
-    std::string kinds;  // of the parameters, a ParameterKind each
+    bool restores = false;  // a run that fails gives back what it has overwritten (CallOptions::restores)
+    std::string kinds;      // of the parameters, a ParameterKind each
     Prediction prediction;
 };
 

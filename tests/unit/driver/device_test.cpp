@@ -108,6 +108,15 @@ TEST_F(DeviceRuns, ExplainsAndTimesKernels) {
     EXPECT_GT(here->kernels[1].seconds, 0);
 }
 
+TEST_F(DeviceRuns, KeepNothingToGiveBack) {
+    Session session({}, stress());
+    CallOptions call = there();
+    call.restores = true;
+    const auto ran = session.run(module_from(kAddWeight), {on(Value(counting({2, 3})))}, call);
+    ASSERT_FALSE(ran.has_value());
+    EXPECT_EQ(ran.error().code(), "E0507") << ran.error().to_string();
+}
+
 TEST_F(DeviceRuns, UploadsAWeightOnceForAllSessions) {
     const Module module = module_from(kAddWeight);
     std::size_t after_first = 0;

@@ -314,8 +314,7 @@ def _put(t: Translator, tensor: Dynamic, index: Value, value: Value) -> Value:
     """tensor[index] = value where tensors of indices or masks are among the index."""
     view, indices = _walked(t, tensor, _steps(t, tensor, index), writes=True)
     view, axis = _adjacent(t, view, [at for at, _ in indices])
-    new = t.lowering.put_from(view, axis, [part for _, part in indices], value)
-    t.lowering.written(view, "assign", new)
+    t.lowering.put_from(view, axis, [part for _, part in indices], value, in_place=True)
     return tensor
 
 

@@ -360,11 +360,11 @@ class Lowering(Arrays, Composites, Layers, Losses, Matrices, Masked, Orders, Pla
                 self.assume_equal(mine, given, "sizes of the normalized shape")
         return len(sizes)
 
-    def in_place_if(self, in_place: Any, op: str, x: Any, **attributes: Any) -> Any:
+    def in_place_if(self, in_place: Any, op: str, x: Any, *operands: Any, **attributes: Any) -> Any:
         """An op that torch also has as a write."""
         if plain(in_place):
-            return self.written(x, op + "_", **attributes)
-        return self.writer.op(op, _operand(x), **attributes)
+            return self.written(x, op + "_", *operands, **attributes)
+        return self.writer.op(op, _operand(x), *map(_operand, operands), **attributes)
 
     def written(self, target: Any, op: str, *operands: Any, **attributes: Any) -> Any:
         """A write; gives the target."""

@@ -26,7 +26,9 @@ class Placement:
 
     # ------------------------------------------------------------------------------------------------------- scatter
 
-    def scattered(self, x: Any, dim: Any, index: Any, src: Any, value: Any, reduce: Any, include_self: Any = True) -> Any:
+    def scattered(
+        self, x: Any, dim: Any, index: Any, src: Any, value: Any, reduce: Any, include_self: Any = True, in_place: Any = False
+    ) -> Any:
         """torch.scatter in its forms, and torch.scatter_reduce: a tensor or a number goes to the indices."""
         how = plain(reduce)
         how = {None: "none", "add": "sum", "multiply": "prod"}.get(how, how)
@@ -38,14 +40,18 @@ class Placement:
         else:
             source = self._number_for(x, source)
         self._indices(index)
-        return self.writer.op("scatter", x, index, source, axis=plain(dim), reduce=how, include_self=bool(plain(include_self)))
+        attributes = {"axis": plain(dim), "reduce": how, "include_self": bool(plain(include_self))}
+        return self.in_place_if(in_place, "scatter", x, index, source, **attributes)
 
-    def along(self, x: Any, dim: Any, index: Any, source: Any, reduce: str, include_self: Any = True) -> Any:
+    def along(
+        self, x: Any, dim: Any, index: Any, source: Any, reduce: str, include_self: Any = True, in_place: Any = False
+    ) -> Any:
         """torch.index_add and its kin: slices of the source go to the places along one axis that a vector names."""
         rank, axis = plain(self.rank(x)), plain(dim)
         if rank == 0:  # counts as one of rank 1 with one element
             source = self.at_least(source, 1) if self.is_tensor(source) else source
-            return self.writer.op("reshape", self.along(self.at_least(x, 1), dim, index, source, reduce, include_self), shape=[])
+            made = self.writer.op("reshape", self.along(self.at_least(x, 1), dim, index, source, reduce, include_self), shape=[])
+            return self.written(x, "assign", made) if plain(in_place) else made
         if type(axis) is not int or not -rank <= axis < rank or self.tensor(index).rank != 1:
             raise NotWritten("an axis that is not there, or indices that are no vector")
         axis %= rank
@@ -68,9 +74,10 @@ class Placement:
         for _ in range(rank - axis - 1):
             wide = self.writer.op("unsqueeze", wide, axis=-1)
         wide = self.writer.op("expand", wide, shape=sizes)
-        return self.writer.op("scatter", x, wide, source, axis=axis, reduce=reduce, include_self=bool(plain(include_self)))
+        attributes = {"axis": axis, "reduce": reduce, "include_self": bool(plain(include_self))}
+        return self.in_place_if(in_place, "scatter", x, wide, source, **attributes)
 
-    def filled_along(self, x: Any, dim: Any, index: Any, value: Any) -> Any:
+    def filled_along(self, x: Any, dim: Any, index: Any, value: Any, in_place: Any = False) -> Any:
         """torch.index_fill: a number, or a tensor of one, goes to the places."""
         if self.is_tensor(value):
             self.ranked(value, 0), self.alike(x, value)
@@ -78,7 +85,7 @@ class Placement:
             if sizes and -len(sizes) <= axis < len(sizes):
                 sizes[axis] = self.writer.size(self.ranked(index, 1), 0)
                 value = self.writer.op("expand", value, shape=sizes)
-        return self.along(x, dim, index, value, "none")
+        return self.along(x, dim, index, value, "none", in_place=in_place)
 
     def reduced_along(self, x: Any, dim: Any, index: Any, source: Any, reduce: Any, include_self: Any) -> Any:
         """torch.index_reduce."""
@@ -90,11 +97,13 @@ class Placement:
         """The source times a factor that is most often 1."""
         return source if isinstance(alpha, Known) and alpha.object == 1 else self.writer.op("mul", source, alpha)
 
-    def put(self, x: Any, indices: Any, values: Any, accumulate: Any) -> Any:
+    def put(self, x: Any, indices: Any, values: Any, accumulate: Any, in_place: Any = False) -> Any:
         """torch.index_put: values at the places that index tensors or one mask name for the first axes."""
-        return self.put_from(x, 0, self.parts(indices), values, bool(plain(accumulate)))
+        return self.put_from(x, 0, self.parts(indices), values, bool(plain(accumulate)), in_place)
 
-    def put_from(self, x: Any, axis: int, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Any:
+    def put_from(
+        self, x: Any, axis: int, indices: Sequence[Any], values: Any, accumulate: bool = False, in_place: Any = False
+    ) -> Any:
         """The same for the axes from one on."""
         if len(indices) == 1 and _is_tensor(indices[0]) and indices[0].dtype == "bool":
             mask = indices[0]
@@ -114,7 +123,7 @@ class Placement:
                 values = self.writer.op("cast", values, dtype=self.dtype_of(x))
         else:
             values = self._number_for(x, values)
-        return self.writer.op("index_put", x, values, *indices, axis=axis, accumulate=accumulate)
+        return self.in_place_if(in_place, "index_put", x, values, *indices, axis=axis, accumulate=accumulate)
 
     def _indices(self, index: Any) -> None:
         if not _is_tensor(index) or index.dtype not in ("int64", "int32") or index.rank < 0:

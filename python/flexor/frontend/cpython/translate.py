@@ -188,7 +188,7 @@ class Translator:
         self._write_exits()
         self.functions.write()
         acts = self.has_lasting_writes or (self._is_strict and self.has_effects)
-        if self.knowledge.undoes and (self.has_effects or None in self.lowering.targets):
+        if self.knowledge.undoes and (self.has_effects or not self._may_undo):
             self.knowledge.undoes = None
             raise Restart
         if self._acts_in_try is not None or (self.catches is not None and acts):
@@ -209,9 +209,14 @@ class Translator:
         """Whether the program writes to tensors, and a run that raises leaves that so."""
         return self.lowering.has_writes and not self.knowledge.undoes
 
+    @property
+    def _may_undo(self) -> bool:
+        """Whether what the program writes to can be given back: by the engine, or as all of it are inputs."""
+        return self.lowering.device == "cpu" or None not in self.lowering.targets
+
     def undo_writes(self) -> None:
         """Begins anew as a program whose runs take back what they have written, where they raise; returns if that is not so easy."""
-        if self.knowledge.undoes is False and self.lowering.has_writes and not self.has_effects and None not in self.lowering.targets:
+        if self.knowledge.undoes is False and self.lowering.has_writes and not self.has_effects and self._may_undo:
             self.knowledge.undoes = True
             raise Restart
 
