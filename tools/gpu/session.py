@@ -396,6 +396,7 @@ def case_jit(torch, flexor, result):
         for length in (7, 33, 12, 100):
             x = torch.randn(2, length, 64, device="cuda")
             check(fast(x), model(x), result, factor=20)
+        settle(flexor)
         result["flexor"], result["torch"] = times(torch, lambda: fast(x)), times(torch, lambda: model(x))
     result["jit_stats"] = {k: v for k, v in fast.stats().items() if isinstance(v, int | float | str)}
 
