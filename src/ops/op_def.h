@@ -113,8 +113,8 @@ struct Requirement {
 //             safe answer.
 //  settle_eq  as decide_eq where no answer is safe (the rank of the result depends on it): the answer is recorded as a
 //             guard in every case; without a hint it is false.
-//  layout_*   asks what the strides of the result depend on, or whether it is a view: a guard also where other guards
-//             are not allowed, if the caller can keep guards at all (settle_layout); else as decide_eq.
+//  layout_*   asks what the strides of the result depend on, or whether it is a view: as settle_eq if the caller keeps
+//             guards on layouts (settle_layout), for a copy in the place of a view loses writes; else as decide_eq.
 class ShapeContext {
 public:
     ShapeContext(std::span<const ArgType> args, const Attrs& attrs, ShapeEnv& env,

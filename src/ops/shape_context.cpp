@@ -69,7 +69,7 @@ bool ShapeContext::settle_eq(const Dim& a, const Dim& b) { return decide(Relatio
 bool ShapeContext::layout_eq(const Dim& a, const Dim& b) { return decide_layout(Relation::kEq, a, b); }
 bool ShapeContext::layout_le(const Dim& a, const Dim& b) { return decide_layout(Relation::kLe, a, b); }
 bool ShapeContext::decide_layout(Relation relation, const Dim& a, const Dim& b) {
-    return decide(relation, a, b, settle_layout_ && env_.hint(a) && env_.hint(b));
+    return decide(relation, a, b, settle_layout_);
 }
 
 bool ShapeContext::broadcast(const Dim& a, const Dim& b, int constraint, Dim* out) {
