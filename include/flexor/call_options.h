@@ -11,7 +11,7 @@
 namespace flexor {
 
 // Where results live. Called for every fresh tensor result with its final geometry; the tensor returned must have that
-// dtype, sizes and strides (dense, from offset 0). An undefined tensor: allocation failed.
+// dtype, sizes and strides (dense, from offset 0), and lie where the run is. An undefined tensor: allocation failed.
 struct OutputAllocator {
     Tensor (*allocate)(void* context, DType dtype, std::span<const std::int64_t> sizes,
                        std::span<const std::int64_t> strides) = nullptr;
@@ -19,7 +19,7 @@ struct OutputAllocator {
 };
 
 struct CallOptions {
-    OutputAllocator allocator;  // null: Tensor::empty
+    OutputAllocator allocator;  // null: Tensor::empty; on a device the session's pool
     // Asked by a run that takes long, from the calling thread: before a compilation, after about a millisecond, then
     // every 50 ms, in loops, between kernels and inside long ones. True stops the run with Interrupted. What the run
     // was writing to in place is then written in part.

@@ -54,6 +54,12 @@ struct SizeRange {
     std::int64_t hi = 0;
 };
 
+struct PrepareOptions {
+    std::string_view function = "main";
+    int other_threads = 0;
+    CallOptions call = {};  // where the calls will run, and on which stream
+};
+
 // One kernel in a profiled run: all its launches together. Bytes and operations are those that the work needs at least;
 // so is the floor, the time that the largest copy's bandwidth and the units' peak allow (0: not known). A call of an op on whole
 // tensors has its time alone.
@@ -115,6 +121,9 @@ public:
     // more compilations than are kept, because they are FROZEN.
     Expected<void> prepare(const Module& module, std::span<const SizeRange> ranges, std::string_view function = "main",
                            int other_threads = 0);
+    // On a device it also tries sizes all over the ranges and waits until every variant of a kernel that they want is
+    // compiled.
+    Expected<void> prepare(const Module& module, std::span<const SizeRange> ranges, const PrepareOptions& options);
 
     // Module::load for a program that is to run here: MissingHook (E0705) if it calls its host and a name is not bound.
     Expected<Module> load(const std::string& path) const;

@@ -119,10 +119,20 @@ class Session(RunnerBase):
         """Raises NotSupported (E0705) if the module calls its host and a name is not bound here."""
         self.native.require_hooks(module.native)
 
-    def prepare(self, module: Module, ranges: Mapping[str, tuple[int, int]] | None = None, *, other_threads: int = 0) -> None:
+    def prepare(
+        self,
+        module: Module,
+        ranges: Mapping[str, tuple[int, int]] | None = None,
+        *,
+        other_threads: int = 0,
+        device: Any = None,
+    ) -> None:
         """Compiles, packs and touches ahead of time: runs the module with made-up inputs at the ends of the ranges of its symbols,
         ends included, and at sizes in between: `session.prepare(module, {"S": (1, 512)})`. Afterwards calls of the range on this
         thread, and on as many other threads as are said, neither compile nor grow the pool.
+
+        `device` ("cuda", "cuda:1", a number, a torch.device) prepares for calls with tensors of a CUDA device, on torch's current
+        stream there: it also tries sizes all over the ranges, and waits until the variants of kernels that they want are compiled.
 
         Sizes of other symbols are picked from their declarations. Raises ModuleError for a symbol that the module does not have
         (E0112) or an empty range (E0113), NotSupported (E0705) for a program that calls its host, ResourceLimit (E0605) where
@@ -135,7 +145,9 @@ class Session(RunnerBase):
         for symbol, ends in (ranges or {}).items():
             lo, hi = _pair(symbol, ends)
             sizes.append((_kinds.text("prepare", "ranges", symbol), lo, hi))
-        self.native.prepare(module.native, sizes, module.function, max(threads, 0))
+        number = -1 if device is None else _device_number(device)
+        stream = _current_stream(number) if number >= 0 else 0
+        self.native.prepare(module.native, sizes, module.function, max(threads, 0), number, stream)
 
     def interrupt(self) -> None:
         """Stops every run that is under way on this session, at its next loop head or launch, with Interrupted (E0509). For
@@ -197,6 +209,22 @@ class Session(RunnerBase):
     def clear_cache(self) -> None:
         """Drops every compiled entry."""
         self.native.clear_cache()
+
+
+def _device_number(device: Any) -> int:
+    """The number of a CUDA device; -1: the processor."""
+    if isinstance(device, int) and not isinstance(device, bool):
+        return _kinds.integer("prepare", "device", device)
+    kind, _, number = str(device).partition(":")
+    if kind not in ("cpu", "cuda") or not (number or "0").isdigit():
+        raise _kinds.wrong_kind("prepare", "device", device, 'a device: "cpu", "cuda", "cuda:1", 1')
+    return int(number or "0") if kind == "cuda" else -1
+
+
+def _current_stream(device: int) -> int:
+    """torch's, 0 without torch."""
+    torch = sys.modules.get("torch")
+    return 0 if torch is None or not torch.cuda.is_available() else int(torch.cuda.current_stream(device).cuda_stream)
 
 
 def _pair(symbol: str, ends: Any) -> tuple[int, int]:

@@ -69,10 +69,13 @@ void bind_session(nb::module_& m) {
         .def("prepare",
              [](Session& s, const Module& module,
                 const std::vector<std::tuple<std::string, std::int64_t, std::int64_t>>& ranges,
-                const std::string& function, int other_threads) {
+                const std::string& function, int other_threads, int device, std::uintptr_t stream) {
                  std::vector<SizeRange> sizes;
                  for (const auto& [symbol, lo, hi] : ranges) sizes.push_back({symbol, lo, hi});
-                 const auto done = unlocked([&] { return s.prepare(module, sizes, function, other_threads); });
+                 PrepareOptions options{.function = function, .other_threads = other_threads};
+                 if (device >= 0) options.call.device = {DeviceKind::kCuda, static_cast<std::int8_t>(device)};
+                 options.call.stream = reinterpret_cast<void*>(stream);
+                 const auto done = unlocked([&] { return s.prepare(module, sizes, options); });
                  raise_if_set();
                  check(done);
              })

@@ -116,6 +116,26 @@ Expected<void> Preparation::compile(const PreparedRun& run) const {
         .hint("leave out FROZEN, or prepare shorter ranges");
 }
 
+Expected<void> Preparation::sweep(const PreparedRun& run) const {
+    constexpr std::int64_t kSteps = 48, kMultiple = 16;
+    if (axes_.empty()) return {};
+    for (std::int64_t step = 0; step <= kSteps; ++step) {
+        FixedSizes any, multiples;
+        bool other = false;
+        for (const Axis& axis : axes_) {
+            const std::int64_t at =
+                axis.lo + (axis.hi - axis.lo) / kSteps * step + (axis.hi - axis.lo) % kSteps * step / kSteps;
+            const std::int64_t up = (at + kMultiple - 1) / kMultiple * kMultiple;
+            any[axis.symbol] = at;
+            multiples[axis.symbol] = up <= axis.hi ? up : at;
+            other = other || multiples[axis.symbol] != at;
+        }
+        FLEXOR_TRY(try_at(any, run));
+        if (other) FLEXOR_TRY(try_at(multiples, run));
+    }
+    return {};
+}
+
 Expected<void> Preparation::touch(const PreparedRun& run) const {
     // Halved together, then each by itself beside the largest of the others.
     FixedSizes high;

@@ -28,6 +28,8 @@ public:
 
     // At the corners of the range and at sizes in between, until sizes that were not tried need no compilation.
     Expected<void> compile(const PreparedRun& run) const;
+    // At sizes all over the ranges, odd ones and multiples of 16, all symbols together.
+    Expected<void> sweep(const PreparedRun& run) const;
     // From the largest sizes to the smallest, so that memory grows once.
     Expected<void> touch(const PreparedRun& run) const;
 

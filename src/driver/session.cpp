@@ -177,7 +177,10 @@ void Session::bind(std::string name, ForeignFunction function, bool is_typed) {
     impl_->hooks.bind(std::move(name), std::move(function), is_typed);
 }
 
-void Session::settle() { impl_->engine.settle(); }
+void Session::settle() {
+    impl_->engine.settle();
+    if (!impl_->engine.device_pools().empty()) driver::DeviceKernels::instance().settle();
+}
 
 void Session::bind_value(std::string name, Value value) { impl_->hooks.bind_value(std::move(name), std::move(value)); }
 
@@ -224,6 +227,14 @@ Expected<std::vector<Value>> Session::example_arguments(const Module& module, st
 
 Expected<void> Session::prepare(const Module& module, std::span<const SizeRange> ranges, std::string_view function,
                                 int other_threads) {
+    return prepare(module, ranges, PrepareOptions{.function = function, .other_threads = other_threads});
+}
+
+Expected<void> Session::prepare(const Module& module, std::span<const SizeRange> ranges,
+                                const PrepareOptions& options) {
+    const std::string_view function = options.function;
+    const CallOptions& call = options.call;
+    const bool on_device = call.device.kind != DeviceKind::kCpu;
     const std::int32_t index = function_index(module, function);
     if (index < 0) return Diagnostic(DiagnosticId::kUnknownName).operand("function").found(std::string(function));
     if (impl_->error != nullptr) return *impl_->error;
@@ -235,10 +246,15 @@ Expected<void> Session::prepare(const Module& module, std::span<const SizeRange>
     }
     FLEXOR_ASSIGN(const driver::Preparation preparation, driver::Preparation::of(*ref, index, ranges));
     const driver::PreparedRun run = [&](std::span<const Value> arguments) -> Expected<bool> {
-        std::vector<Value> results;
+        std::vector<Value> results, placed(arguments.begin(), arguments.end());
+        if (on_device) {
+            for (Value& value : placed) {
+                FLEXOR_ASSIGN(value, impl_->engine.to_device(value, call));
+            }
+        }
         const std::uint64_t before = impl_->telemetry.compilations();
         for (std::uint64_t seen = before;;) {
-            FLEXOR_TRY(run_into(module, index, arguments, results));
+            FLEXOR_TRY(run_into(module, index, placed, results, call));
             settle();
             const std::uint64_t now = impl_->telemetry.compilations();
             // What is compiled beside the calls is there for the next one, which may meet more.
@@ -248,7 +264,11 @@ Expected<void> Session::prepare(const Module& module, std::span<const SizeRange>
     };
     runtime::start_workers();
     FLEXOR_TRY(preparation.compile(run));
-    return driver::on_threads(other_threads + 1, [&]() -> Expected<void> {
+    if (on_device) {
+        FLEXOR_TRY(preparation.sweep(run));
+        settle();
+    }
+    return driver::on_threads(options.other_threads + 1, [&]() -> Expected<void> {
         FLEXOR_TRY(preparation.touch(run));
         impl_->engine.settle_thread(ref);
         return {};

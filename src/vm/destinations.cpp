@@ -98,7 +98,7 @@ bool may_share_memory(const Tensor& a, const Tensor& b) {
 }
 
 Expected<void> check_outputs(const bytecode::Module& module, const bytecode::Function& function,
-                             std::span<const Value> arguments, std::span<const Tensor> outputs) {
+                             std::span<const Value> arguments, std::span<const Tensor> outputs, Device place) {
     if (outputs.size() != static_cast<std::size_t>(function.result_count)) {
         return Diagnostic(DiagnosticId::kOutputMismatch)
             .function(function.name)
@@ -107,10 +107,11 @@ Expected<void> check_outputs(const bytecode::Module& module, const bytecode::Fun
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         const Tensor& output = outputs[i];
-        if (!output.defined() || output.device().kind != DeviceKind::kCpu) {
+        if (!output.defined() || output.device() != place) {
             return refuse(DiagnosticId::kOutputMismatch, function, i,
                           output.defined() ? "a tensor on another device" : "a tensor without memory",
-                          "a tensor in host memory");
+                          place.kind == DeviceKind::kCpu ? "a tensor in host memory"
+                                                         : "a tensor on cuda:" + std::to_string(place.index));
         }
         if (output.storage()->write_refusal != DiagnosticId{})
             return refuse(output.storage()->write_refusal, function, i, Value(output).describe(), "memory to write to");
@@ -142,7 +143,7 @@ Expected<void> check_outputs(const bytecode::Module& module, const bytecode::Fun
 }
 
 Expected<void> write_outputs(const bytecode::Function& function, std::span<const Value> results,
-                             std::span<const Tensor> outputs) {
+                             std::span<const Tensor> outputs, DeviceRun* device) {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         const Tensor& output = outputs[i];
         if (!results[i].is_tensor()) {
@@ -159,6 +160,11 @@ Expected<void> write_outputs(const bytecode::Function& function, std::span<const
         const Tensor& output = outputs[i];
         Tensor result = results[i].tensor();
         if (!same_geometry(result, output) && output.numel() > 0) {
+            if (device != nullptr) {
+                FLEXOR_TRY(device->assign(output, result));
+                output.note_write();
+                continue;
+            }
             // One that is a view of a buffer, in another order.
             if (result.storage() == output.storage()) {
                 result = result.clone();

@@ -11,17 +11,19 @@
 #include "flexor/tensor.h"
 #include "flexor/value.h"
 #include "support/expected.h"
+#include "vm/device_run.h"
 
 namespace flexor::vm {
 
-// One defined, writable tensor in host memory for each result, in which no two elements share memory, and which shares
+// One defined, writable tensor on `place` for each result, in which no two elements share memory, and which shares
 // none with a tensor of the arguments or of the module, or with another output.
 Expected<void> check_outputs(const bytecode::Module& module, const bytecode::Function& function,
-                             std::span<const Value> arguments, std::span<const Tensor> outputs);
+                             std::span<const Value> arguments, std::span<const Tensor> outputs, Device place = {});
 
-// Every result in its buffer: what is there already stays, the rest is copied.
+// Every result in its buffer: what is there already stays, the rest is copied; on a device by way of the host where
+// strides differ.
 Expected<void> write_outputs(const bytecode::Function& function, std::span<const Value> results,
-                             std::span<const Tensor> outputs);
+                             std::span<const Tensor> outputs, DeviceRun* device = nullptr);
 
 // Whether the run may read tensors of the host's that are not among its arguments: then nothing may be written early.
 bool may_reach_host(const bytecode::Module& module, std::span<const Value> arguments);

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "runtime/cuda/launcher.h"
+#include "runtime/kernels/strided_copy.h"
 #include "support/check.h"
 #include "support/diagnostic.h"
 #include "vm/device_graphs.h"
@@ -199,6 +200,20 @@ Expected<void> DeviceRun::put_back(const Tensor& host, const Tensor& tensor) {
     const Span span = span_of(tensor);
     return write(static_cast<char*>(tensor.data()) + span.low, static_cast<const char*>(host.data()) + span.low,
                  span.bytes());
+}
+
+Expected<void> DeviceRun::assign(const Tensor& to, const Tensor& from) {
+    const Span span = span_of(to);
+    const bool dense = span.low == 0 && span.bytes() == static_cast<std::size_t>(to.numel()) * dtype_size(to.dtype());
+    if (dense && holds(from) && std::ranges::equal(to.strides(), from.strides()))
+        return state_.device->copy_on_device(address(to.data()), address(from.data()), span.bytes(), stream_);
+    FLEXOR_ASSIGN(const Tensor source, to_host(from));
+    FLEXOR_ASSIGN(const Tensor target, to_host(to));
+    runtime::copy_strided(target.data(), target.strides(), source.data(), source.strides(), target.sizes(),
+                          dtype_size(target.dtype()));
+    FLEXOR_TRY(put_back(target, to));
+    // The copy on the host goes when this ends.
+    return state_.device->synchronize(stream_);
 }
 
 // ---------------------------------------------------------------- calls of a tape

@@ -86,6 +86,8 @@ public:
     Expected<Tensor> to_device(const Tensor& tensor);
     // What to_host gave goes back to where it was copied from.
     Expected<void> put_back(const Tensor& host, const Tensor& tensor);
+    // The elements of another tensor of these sizes and this dtype; by way of the host where strides differ.
+    Expected<void> assign(const Tensor& to, const Tensor& from);
     Expected<Tensor> weight(const bytecode::Module& module, std::uint32_t index) {
         return device_weight(state_.device, module, index);
     }

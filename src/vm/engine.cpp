@@ -325,19 +325,18 @@ Expected<void> Engine::run_into(const bytecode::ModuleRef& module, std::int32_t 
     if (function < 0 || static_cast<std::size_t>(function) >= module->functions.size())
         return Diagnostic(DiagnosticId::kUnknownName).operand("function").found(std::to_string(function));
     const bytecode::Function& entry = module->functions[static_cast<std::size_t>(function)];
-    FLEXOR_TRY(check_outputs(*module, entry, arguments, outputs));
-    if (call.device.kind != DeviceKind::kCpu) {
-        return Diagnostic(DiagnosticId::kOutputMismatch)
-            .function(entry.name)
-            .found("buffers in host memory")
-            .expected("results of a run on a device, which are memory of that device");
-    }
+    FLEXOR_TRY(check_outputs(*module, entry, arguments, outputs, call.device));
     ThreadContext& context = this->context();
     // A run inside the run gets a table of its own.
     std::vector<Value> results = std::exchange(context.results, {});
     const std::span<const Tensor> early = may_reach_host(*module, arguments) ? std::span<const Tensor>() : outputs;
     auto done = run(module, function, arguments, results, call, nullptr, early);
-    if (done) done = write_outputs(entry, results, outputs);
+    if (done && call.device.kind == DeviceKind::kCpu) done = write_outputs(entry, results, outputs);
+    if (done && call.device.kind != DeviceKind::kCpu) {
+        FLEXOR_ASSIGN(const DeviceState* state, device_state(call.device));
+        DeviceRun device(*state, call.device, call.stream, *context.shard);
+        done = write_outputs(entry, results, outputs, &device);
+    }
     results.clear();
     context.results = std::move(results);
     return done;
@@ -385,6 +384,32 @@ void Engine::settle_graphs() {
 
 void Engine::drop_graphs() {
     for (const auto& builder : graph_builders()) builder->reclaim(true);
+}
+
+Expected<Value> Engine::to_device(const Value& value, const CallOptions& call) {
+    if (value.is_list()) {
+        ValueList elements;
+        for (const Value& element : value.elements()) {
+            FLEXOR_ASSIGN(Value placed, to_device(element, call));
+            elements.push_back(std::move(placed));
+        }
+        return Value::list(std::move(elements));
+    }
+    if (value.is_dict()) {
+        ValueDict items;
+        for (const auto& [key, item] : value.items()) {
+            FLEXOR_ASSIGN(Value placed, to_device(item, call));
+            items.emplace_back(key, std::move(placed));
+        }
+        return Value::dict(std::move(items));
+    }
+    if (!value.is_tensor()) return value;
+    FLEXOR_ASSIGN(const DeviceState* state, device_state(call.device));
+    DeviceRun device(*state, call.device, call.stream, *context().shard);
+    FLEXOR_ASSIGN(Tensor placed, device.to_device(value.tensor().contiguous()));
+    // The host's memory may go before the copy has been made.
+    FLEXOR_TRY(state->device->synchronize(static_cast<runtime::cuda::CudaStream>(call.stream)));
+    return Value(std::move(placed));
 }
 
 std::vector<std::shared_ptr<runtime::cuda::DevicePool>> Engine::device_pools() {

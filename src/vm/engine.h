@@ -82,6 +82,8 @@ public:
     Expected<void> synchronize(Device device, void* stream);
     void settle_graphs();  // waits until graphs that are being made are there
     void drop_graphs();    // gives their memory back
+    // A value of the host with its tensors on the call's device.
+    Expected<Value> to_device(const Value& value, const CallOptions& call);
     // The pools of the devices that runs were on.
     std::vector<std::shared_ptr<runtime::cuda::DevicePool>> device_pools();
 

@@ -155,18 +155,19 @@ private:
 
     bool fail(const Failure& failure, std::string found) { return fail(raised(failure, std::move(found)), failure.pc); }
 
-    // What the device refused: memory or a kernel can be done without, as long as nothing has happened.
+    // What the device refused: a kernel can be done without, and a limit of the session kept op by op, as long as nothing
+    // has happened. Where the device itself is full, copies on the host would take minutes and their results find no room.
     bool refuse(Diagnostic error, std::uint64_t bytes, const std::string& what) {
         const DiagnosticId id = error.id();
-        const bool memory = id == DiagnosticId::kOutOfMemory || id == DiagnosticId::kHardMemoryLimit;
+        const bool limit = id == DiagnosticId::kHardMemoryLimit;
         const bool kernel = id == DiagnosticId::kNoCodeGenerator || id == DiagnosticId::kNoKernelCompiler ||
                             id == DiagnosticId::kKernelCompilerFailed;
-        if (effects_done_ || !(memory || kernel)) {
+        if (effects_done_ || !(limit || kernel)) {
             if (error.where().operand.empty()) error.operand(what);
             return fail(std::move(error), e_.pc);
         }
         result_.end = TapeEnd::kRefused;
-        result_.refused_bytes = memory ? bytes : 0;
+        result_.refused_bytes = limit ? bytes : 0;
         if (kernel) result_.refusal = "no_device_kernel " + error.code();
         return false;
     }
@@ -622,7 +623,9 @@ private:
         const std::int64_t bytes = frame_[step.bytes];
         if (bytes < 0) return overflow();
         if (device_ != nullptr) {
-            auto memory = allocate_on_device(bytes, step.output ? result : nullptr);
+            const Tensor given = step.output ? callers_output(result) : Tensor();
+            auto memory =
+                given.defined() ? Expected<Tensor>(given) : allocate_on_device(bytes, step.output ? result : nullptr);
             if (!memory)
                 return refuse(std::move(memory).error(), static_cast<std::uint64_t>(bytes), buffer_text(step.buffer));
             buffers_[step.buffer] = memory->data();
@@ -682,6 +685,18 @@ private:
                 sizes[i] = frame_[result->sizes[i]];
                 strides[i] = frame_[result->strides[i]];
                 total *= sizes[i];
+            }
+            const OutputAllocator& allocator = context_.call->allocator;
+            if (total == bytes && context_.output_pool == nullptr && allocator.allocate != nullptr) {
+                Tensor made = allocator.allocate(allocator.context, result->dtype, {sizes, rank}, {strides, rank});
+                if (!made.defined()) {
+                    // What the pool keeps may be what is missing.
+                    device_->state().pool->trim();
+                    made = allocator.allocate(allocator.context, result->dtype, {sizes, rank}, {strides, rank});
+                }
+                if (made.defined()) return made;
+                return Diagnostic(DiagnosticId::kOutOfMemory)
+                    .found(support::text_from_bytes(static_cast<std::uint64_t>(bytes)));
             }
             if (total == bytes) return device_->empty(result->dtype, {sizes, rank}, {strides, rank});
         }

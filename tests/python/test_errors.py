@@ -297,3 +297,13 @@ def test_interrupt_stops_a_run_from_another_thread(compile):
     finally:
         stop.set()
         ringing.join()
+
+
+def test_prepare_names_what_is_no_device():
+    module = program([("x", "float32", ["N"])], lambda f, x: x * 2)
+    session = flexor.Session()
+    for wrong in ("mps", "cuda:x", True, 1.5):
+        refused(flexor.DTypeError, "E0404", lambda wrong=wrong: session.prepare(module, device=wrong))
+    session.prepare(module, device="cpu")
+    if "libcuda.so.1, CUDA" not in flexor.doctor():
+        refused(flexor.FlexorError, "E0709", lambda: session.prepare(module, device="cuda"))

@@ -684,6 +684,30 @@ def case_shapes(torch, flexor, result):
     assert bool((found[:-1] == 7.0).all())
 
 
+def case_memory(torch, flexor, result):
+    """No memory left: a clear error, and the next call works."""
+
+    @flexor.jit
+    def each(x):
+        return x * 2.0
+
+    small = torch.ones(5, device="cuda")
+    each(small)
+    free, _ = torch.cuda.mem_get_info()
+    hold = torch.empty(int(free * 0.6), dtype=torch.uint8, device="cuda")
+    ones = torch.ones(int(free * 0.25) // 4, device="cuda")
+    try:
+        each(ones)
+        raise AssertionError("memory that is not there was given")
+    except (flexor.FlexorError, torch.OutOfMemoryError) as error:
+        result["refusal"] = f"{type(error).__name__}: {error}"
+    check(each(small), small * 2, result)
+    del hold
+    torch.cuda.empty_cache()
+    found = each(ones)
+    assert bool((found[:1000] == 2).all()) and bool((found[-1000:] == 2).all())
+
+
 def case_threads(torch, flexor, result):
     """Several threads, each on a stream of its own, on one jitted function."""
     import threading

@@ -718,6 +718,45 @@ bool place_of(std::span<const Value> arguments, Device& device, void*& stream) {
     return false;
 }
 
+namespace {
+
+void drop_managed(void* context, void*) {
+    auto* managed = static_cast<DLManagedTensorVersioned*>(context);
+    if (managed->deleter != nullptr) managed->deleter(managed);
+}
+
+// Needs no lock of the interpreter, but where torch raises.
+Tensor torch_empty(void* context, DType dtype, std::span<const std::int64_t> sizes,
+                   std::span<const std::int64_t> strides) {
+    const Device& place = *static_cast<const Device*>(context);
+    std::int64_t count = 1, step = 1;
+    bool row_major = true;
+    for (std::size_t i = sizes.size(); i-- > 0;) {
+        row_major = row_major && (sizes[i] == 1 || strides[i] == step);
+        step *= std::max<std::int64_t>(sizes[i], 1);
+        count *= sizes[i];
+    }
+    DLTensor wanted{};
+    wanted.device = {kDLCUDA, place.index};
+    wanted.dtype = dlpack_from_dtype(dtype);
+    wanted.ndim = row_major ? static_cast<std::int32_t>(sizes.size()) : 1;
+    wanted.shape = row_major ? const_cast<std::int64_t*>(sizes.data()) : &count;
+    DLManagedTensorVersioned* made = nullptr;
+    // What torch says of it, that memory is exhausted, is said in our words.
+    const auto ignore = [](void*, const char*, const char*) {};
+    if (torch.api->managed_tensor_allocator(&wanted, &made, nullptr, ignore) != 0 || made == nullptr) return {};
+    return Tensor::from_blob(static_cast<char*>(made->dl_tensor.data) + made->dl_tensor.byte_offset, dtype, sizes,
+                             strides, drop_managed, made, place);
+}
+
+}  // namespace
+
+OutputAllocator torch_results(const Device& place) {
+    if (place.kind != DeviceKind::kCuda || torch.api == nullptr || torch.api->managed_tensor_allocator == nullptr)
+        return {};
+    return {torch_empty, const_cast<Device*>(&place)};
+}
+
 bool protect(const Value& argument) {
     for_each_torch_tensor(argument, [](const Tensor& tensor, PyObject* object) {
         if (torch.is_inference != nullptr && ask_truth(torch.is_inference, object) == 1 &&

@@ -58,6 +58,7 @@ bool run_with(Program& program, std::span<const Value> arguments, std::span<cons
     Device device;
     void* stream = nullptr;
     if (!place_of(arguments, device, stream)) return false;
+    if (device.kind == DeviceKind::kCpu && !place_of(outputs, device, stream)) return false;
     const Framework outer = current_framework;
     if (framework != Framework::kNone) current_framework = framework;
     const Prediction::Foreseen foreseen = program.prediction.foresee(arguments);
@@ -69,6 +70,7 @@ bool run_with(Program& program, std::span<const Value> arguments, std::span<cons
         options.should_stop = InterpreterLock::signalled;
         options.stop_context = &lock;
         options.device = device;
+        options.allocator = torch_results(device);
         options.stream = stream;
         options.restores = program.restores;
         return run(options);

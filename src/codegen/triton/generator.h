@@ -37,6 +37,8 @@ public:
     LaunchPlan general(const LaunchPlan& wanted, const std::int64_t* params, int multiprocessors) const;
     // What LaunchPlan::extents are before dims are merged.
     std::vector<loopir::IntRef> extents() const;
+    // Whether machine code is better for knowing that an argument is a multiple of 16.
+    bool alignment_matters(const Argument& argument) const;
     KernelSource write(Form form, int chunks = 1) const;
     // See make_request.
     CompileRequest request(const KernelSource& source, const LaunchPlan& plan, const std::vector<bool>& divisible,

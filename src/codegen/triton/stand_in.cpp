@@ -72,6 +72,22 @@ std::optional<LaunchPlan> Generator::plan_as(const LaunchPlan& made, const Launc
     return adopt(*std::move(planned), made);
 }
 
+bool Generator::alignment_matters(const Argument& argument) const {
+    switch (argument.kind) {
+        case ArgumentKind::kFault:
+        case ArgumentKind::kNumber: return false;
+        case ArgumentKind::kExtent: break;
+        default: return true;
+    }
+    if (kernel_.kind == KernelKind::kAttention) return argument.index >= 5;  // widths of heads
+    const RowLayout& layout = *layout_;
+    if (argument.index == layout.axis_dim[1]) return layout.contiguous[1] > 0;
+    if (kernel_.kind == KernelKind::kContraction && argument.index >= layout.body.rank()) return true;  // k
+    if (argument.index != layout.axis_dim[0]) return false;
+    return layout.contiguous[0] > 0 ||
+           (kernel_.kind == KernelKind::kContraction && kernel_.contraction->a.row_stride.is(1));
+}
+
 LaunchPlan Generator::general(const LaunchPlan& wanted, const std::int64_t* params, int multiprocessors) const {
     LaunchPlan out = wanted;
     if (kernel_.kind == KernelKind::kRow && !layout_->elementwise && wanted.form != Form::kLooped) {

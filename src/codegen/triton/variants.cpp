@@ -52,20 +52,18 @@ const KernelSource& Variants::source(const LaunchPlan& plan) {
     return sources_.emplace(key, generator_.write(plan.form, plan.chunks)).first->second;
 }
 
-std::uint64_t Variants::divisible(const KernelSource& source, const LaunchPlan& plan, const LaunchValues& values) {
+std::uint64_t Variants::divisible(const KernelSource& source, const LaunchPlan& plan,
+                                  const LaunchValues& values) const {
     std::uint64_t out = 0;
     for (std::size_t i = 0; i < std::min(source.arguments.size(), kBits); ++i) {
         const Argument& argument = source.arguments[i];
+        if (!generator_.alignment_matters(argument)) continue;
         std::uint64_t value = 0;  // of memory that the launch lends: that is aligned
         switch (argument.kind) {
             case ArgumentKind::kBuffer: value = values.buffers[argument.index]; break;
-            case ArgumentKind::kScratch:
-            case ArgumentKind::kCounters: break;
             case ArgumentKind::kExtent: value = static_cast<std::uint64_t>(plan.extents[argument.index]); break;
             case ArgumentKind::kPlace: value = static_cast<std::uint64_t>(values.params[argument.index]); break;
-            // Alignment that says nothing, and would make variants.
-            case ArgumentKind::kFault:
-            case ArgumentKind::kNumber: value = 1; break;
+            default: break;
         }
         if (value % kAlignment == 0) out |= std::uint64_t{1} << i;
     }

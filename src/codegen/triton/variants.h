@@ -73,7 +73,7 @@ private:
 
     static Shape shape_of(const LaunchPlan& plan);
     const KernelSource& source(const LaunchPlan& plan);
-    static std::uint64_t divisible(const KernelSource& source, const LaunchPlan& plan, const LaunchValues& values);
+    std::uint64_t divisible(const KernelSource& source, const LaunchPlan& plan, const LaunchValues& values) const;
     VariantRef request(const LaunchPlan& plan, std::uint64_t divisible, Urgency urgency);
     VariantRef ask(const LaunchPlan& wanted, std::uint64_t holds, const LaunchValues& values, Urgency urgency,
                    bool served, std::uint32_t& requested);

@@ -23,6 +23,9 @@ const char* const kAddWeight = R"(.weight w f32[3] = [10.0, 20.0, 30.0]
 )";
 
 class DeviceRuns : public testing::Test {
+public:
+    Value on(const Value& value) const { return values.to_device(value); }
+
 protected:
     void SetUp() override {
         void* library = dlopen(FLEXOR_FAKE_CUDA, RTLD_NOW);
@@ -38,7 +41,6 @@ protected:
         call.device = kFakeDevice;
         return call;
     }
-    Value on(const Value& value) const { return values.to_device(value); }
     std::vector<float> floats_of(const Value& value) const {
         EXPECT_TRUE(DeviceValues::all_on_device(value));
         const Tensor tensor = values.to_host(value).tensor().contiguous();
@@ -99,7 +101,8 @@ TEST_F(DeviceRuns, ExplainsAndTimesKernels) {
   CALL_OP cumsum 1 axis=0
   RETURN 1
 )");
-    const auto here = session.explain(sorted, {{Value(counting({50}))}}, options);
+    const std::vector<Value> fifty{Value(counting({50}))};
+    const auto here = session.explain(sorted, fifty, options);
     ASSERT_TRUE(here.has_value()) << here.error().to_string();
     ASSERT_EQ(here->kernels.size(), 2u) << here->text;
     EXPECT_EQ(here->kernels[0].bytes, 4 * (50 + 50));
@@ -115,6 +118,89 @@ TEST_F(DeviceRuns, KeepNothingToGiveBack) {
     const auto ran = session.run(module_from(kAddWeight), {on(Value(counting({2, 3})))}, call);
     ASSERT_FALSE(ran.has_value());
     EXPECT_EQ(ran.error().code(), "E0507") << ran.error().to_string();
+}
+
+TEST_F(DeviceRuns, WritesIntoBuffersOfTheCaller) {
+    const Module module = module_from(kAddWeight);
+    Session session({}, stress());
+    const std::vector<Value> arguments{on(Value(counting({2, 3})))};
+    const std::vector<float> wanted{11, 22, 33, 14, 25, 36};
+    const Tensor plain = on(Value(counting({2, 3}, 99))).tensor();
+    ASSERT_TRUE(session.run_into(module, 0, arguments, std::vector<Tensor>{plain}, there()).has_value());
+    EXPECT_EQ(floats_of(Value(plain)), wanted);
+    EXPECT_EQ(session.stats().device_syncs, 0u);
+    // Other strides, and elements between that stay as they are: every other one of a row of 12.
+    const Tensor wide = on(Value(counting({12}, 50))).tensor();
+    const std::vector<std::int64_t> sizes{2, 3}, strides{6, 2};
+    const Tensor spread = wide.view(wide.data(), DType::kF32, sizes, strides);
+    const auto done = session.run_into(module, 0, arguments, std::vector<Tensor>{spread}, there());
+    ASSERT_TRUE(done.has_value()) << done.error().to_string();
+    EXPECT_EQ(floats_of(Value(spread)), wanted);
+    EXPECT_EQ(floats_of(Value(wide)), (std::vector<float>{11, 51, 22, 53, 33, 55, 14, 57, 25, 59, 36, 61}));
+    EXPECT_GT(session.stats().device_syncs, 0u);
+    for (const Tensor& wrong :
+         std::vector<Tensor>{counting({2, 3}), on(Value(counting({3, 3}))).tensor(), arguments[0].tensor()}) {
+        const auto refused = session.run_into(module, 0, arguments, std::vector<Tensor>{wrong}, there());
+        ASSERT_FALSE(refused.has_value());
+        EXPECT_TRUE(refused.error().code() == "E0514" || refused.error().code() == "E0515");
+    }
+    const std::vector<Value> here{Value(counting({2, 3}))};
+    EXPECT_EQ(session.run_into(module, 0, here, std::vector<Tensor>{plain}).error().code(), "E0514");
+}
+
+TEST_F(DeviceRuns, TakesMemoryOfResultsFromTheCaller) {
+    const Module module = module_from(kAddWeight);
+    Session session({}, stress());
+    struct Caller {
+        DeviceRuns* test;
+        int asked = 0;
+        bool empty = false;
+    } caller{this};
+    CallOptions call = there();
+    call.allocator = {[](void* context, DType dtype, std::span<const std::int64_t> sizes,
+                         std::span<const std::int64_t> strides) -> Tensor {
+                          auto& from = *static_cast<Caller*>(context);
+                          ++from.asked;
+                          if (from.empty) return {};
+                          const Tensor made = from.test->on(Value(counting({sizes.begin(), sizes.end()}, -1))).tensor();
+                          return made.view(made.data(), dtype, sizes, strides);
+                      },
+                      &caller};
+    const std::vector<Value> arguments{on(Value(counting({2, 3})))};
+    const auto ran = session.run(module, arguments, call);
+    ASSERT_TRUE(ran.has_value()) << ran.error().to_string();
+    EXPECT_EQ(caller.asked, 1);
+    EXPECT_EQ(floats_of((*ran)[0]), (std::vector<float>{11, 22, 33, 14, 25, 36}));
+    EXPECT_EQ(session.stats().device_pool.live_bytes, 0u);
+    // Asked again when the pool has given back what it kept.
+    caller.empty = true;
+    const auto done = session.run(module, arguments, call);
+    EXPECT_EQ(caller.asked, 3);
+    ASSERT_FALSE(done.has_value());
+    EXPECT_EQ(done.error().code(), "E0602");
+}
+
+TEST_F(DeviceRuns, PreparesARange) {
+    const Module module = module_from(R"(.symbol N in 1..4096
+.func main(x: f32[N, 3]) -> 1
+  LOAD_LOCAL x
+  LOAD_LOCAL x
+  CALL_OP mul 2
+  RETURN 1
+)");
+    Session session({}, stress());
+    PrepareOptions options;
+    options.call = there();
+    const std::vector<SizeRange> ranges{{"N", 1, 300}};
+    const auto done = session.prepare(module, ranges, options);
+    ASSERT_TRUE(done.has_value()) << done.error().to_string();
+    const Stats before = session.stats();
+    EXPECT_GT(before.device_launches, 50u);
+    for (const std::int64_t rows : {1, 17, 128, 300})
+        ASSERT_TRUE(session.run(module, {on(Value(counting({rows, 3})))}, there()).has_value());
+    const Stats after = session.stats();
+    EXPECT_EQ(after.compilations, before.compilations);
+    EXPECT_EQ(after.device_pool.growth_events, before.device_pool.growth_events);
 }
 
 TEST_F(DeviceRuns, UploadsAWeightOnceForAllSessions) {
