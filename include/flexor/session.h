@@ -163,7 +163,8 @@ public:
     // range say, is an error of this or of the next call there, whichever comes first.
     Expected<void> synchronize(Device device, void* stream = nullptr);
 
-    // Waits until all that calls so far have left to the compiling thread is done.
+    // Waits until all that calls so far have left to other threads is done: regions that are compiled behind them, and a
+    // device's variants of kernels and graphs.
     void settle();
 
     // Gives idle pool memory back to the system; returns the bytes.

@@ -199,7 +199,7 @@ class Session(RunnerBase):
         self.native.reset_stats()
 
     def settle(self) -> None:
-        """Waits until all that calls so far have left to the compiling thread is done."""
+        """Waits until all that calls so far have left to other threads is done: compiling behind them, and a device's kernels and graphs."""
         self.native.settle()
 
     def trim(self) -> int:

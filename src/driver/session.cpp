@@ -179,7 +179,9 @@ void Session::bind(std::string name, ForeignFunction function, bool is_typed) {
 
 void Session::settle() {
     impl_->engine.settle();
-    if (!impl_->engine.device_pools().empty()) driver::DeviceKernels::instance().settle();
+    if (impl_->engine.device_pools().empty()) return;
+    driver::DeviceKernels::instance().settle();
+    impl_->engine.settle_graphs();
 }
 
 void Session::bind_value(std::string name, Value value) { impl_->hooks.bind_value(std::move(name), std::move(value)); }

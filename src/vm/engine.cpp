@@ -595,16 +595,24 @@ void Engine::look_up(Run& run, std::int32_t function, std::int32_t pc, const Liv
 namespace {
 
 // Wakes those that wait for a signature's compilation, whatever becomes of it.
-struct Landing {
-    EntryPoint& point;
-    const std::vector<std::uint64_t>& words;
+class Landing {
+public:
+    Landing(EntryPoint& point, const std::vector<std::uint64_t>& words) : point_(&point), words_(words) {}
+    Landing(const Landing&) = delete;
+    Landing& operator=(const Landing&) = delete;
     ~Landing() {
+        if (point_ == nullptr) return;
         {
-            std::lock_guard lock(point.mutex);
-            std::erase(point.in_flight, words);
+            std::lock_guard lock(point_->mutex);
+            std::erase(point_->in_flight, words_);
         }
-        point.done.notify_all();
+        point_->done.notify_all();
     }
+    void hand_over() { point_ = nullptr; }  // to another that stands for the same
+
+private:
+    EntryPoint* point_;
+    const std::vector<std::uint64_t>& words_;
 };
 
 // Whether a region was refused for the sizes of this very call.
@@ -683,6 +691,7 @@ void Engine::miss(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scr
             return;
         }
     }
+    Landing landing(shared, words);
     run.context.shard->exact.misses.add();
     if (!options_.exact_only) run.context.shard->symbolic.misses.add();
     std::string why;
@@ -713,15 +722,17 @@ void Engine::miss(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scr
             {scratch.key.frame.data(), scratch.key.frame.data() + scratch.key.frame.size()},
             generalise,
             why};
-    if (is_behind) return compile_behind(run.thread_module->state, std::move(job));
-    const Landing landing{shared, words};
+    if (is_behind) {
+        compile_behind(run.thread_module->state, std::move(job));
+        return landing.hand_over();
+    }
     compile(run, point, job, scratch, found);
 }
 
 void Engine::compile_behind(std::shared_ptr<ModuleState> state, Job job) {
     behind_.add([this, state = std::move(state), job = std::move(job)] {
         const support::ForkSection section;
-        const Landing landing{*job.point, job.words};
+        const Landing landing(*job.point, job.words);
         const auto made = make_entry(job, nullptr, nullptr, nullptr);
         if (!made || (*made)->executable != nullptr || (*made)->whole_signature) return;
         constexpr std::size_t kMost = 64;
