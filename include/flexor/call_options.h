@@ -16,6 +16,7 @@ struct OutputAllocator {
     Tensor (*allocate)(void* context, DType dtype, std::span<const std::int64_t> sizes,
                        std::span<const std::int64_t> strides) = nullptr;
     void* context = nullptr;
+    std::int64_t least_bytes = 0;  // of a result that it is called for; smaller ones live as without it
 };
 
 struct CallOptions {

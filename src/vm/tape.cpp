@@ -676,6 +676,10 @@ private:
         return output;
     }
 
+    static bool serves(const OutputAllocator& allocator, std::int64_t bytes) {
+        return allocator.allocate != nullptr && bytes >= allocator.least_bytes;
+    }
+
     Expected<Tensor> allocate_on_device(std::int64_t bytes, const TensorRef* result) {
         if (result != nullptr) {
             std::int64_t sizes[kMaxRank], strides[kMaxRank];
@@ -687,7 +691,7 @@ private:
                 total *= sizes[i];
             }
             const OutputAllocator& allocator = context_.call->allocator;
-            if (total == bytes && context_.output_pool == nullptr && allocator.allocate != nullptr) {
+            if (total == bytes && context_.output_pool == nullptr && serves(allocator, bytes)) {
                 Tensor made = allocator.allocate(allocator.context, result->dtype, {sizes, rank}, {strides, rank});
                 if (!made.defined()) {
                     // What the pool keeps may be what is missing.
@@ -721,7 +725,7 @@ private:
                     return flat.view(flat.data(), result->dtype, {sizes, rank}, {strides, rank});
                 }
                 const OutputAllocator& allocator = context_.call->allocator;
-                if (allocator.allocate != nullptr)
+                if (serves(allocator, bytes))
                     return allocator.allocate(allocator.context, result->dtype, {sizes, rank}, {strides, rank});
                 if (row_major(sizes, strides, rank)) return Tensor::empty(result->dtype, {sizes, rank});
             }

@@ -754,7 +754,9 @@ Tensor torch_empty(void* context, DType dtype, std::span<const std::int64_t> siz
 OutputAllocator torch_results(const Device& place) {
     if (place.kind != DeviceKind::kCuda || torch.api == nullptr || torch.api->managed_tensor_allocator == nullptr)
         return {};
-    return {torch_empty, const_cast<Device*>(&place)};
+    // Taking a tensor from torch's allocator costs about as much as launching a kernel.
+    constexpr std::int64_t kLeastBytes = std::int64_t{1} << 20;
+    return {torch_empty, const_cast<Device*>(&place), kLeastBytes};
 }
 
 bool protect(const Value& argument) {

@@ -45,7 +45,7 @@ void note_writes(const Value& argument);
 // Where a call with these arguments is to run: the first CUDA device that a tensor lies on, else the processor; and the
 // stream of torch's that work goes to there. False with a Python error set.
 bool place_of(std::span<const Value> arguments, Device& device, void*& stream);
-// Lets torch make the results of a run on a device, which `place` names and which lives as long as the run: from its own
+// Lets torch make the large results of a run on a device, which `place` names and which lives as long as the run: from its own
 // allocator, for its current stream. Nothing where this torch cannot.
 OutputAllocator torch_results(const Device& place);
 // Marks what a program must not write beside read-only arrays: the memory of inference tensors outside inference mode.
