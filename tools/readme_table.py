@@ -7,6 +7,7 @@ tools/generate.py writes them; run alone, this prints those of the README."""
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -133,12 +134,15 @@ def _card_table(path: Path) -> str:
     body = []
     for case in session["cases"]:
         for keys, times in beside_torch(case):
-            sizes = "".join(f", S={key}" for key in keys if key.isdigit())
+            sizes = "".join(", " + re.sub(r"^(?:(.*)_)?(\d+)$", r"\1 S=\2", key).strip() for key in keys if key != "timed")
             ours, torch = (times[engine]["back_to_back_us"] * 1e-6 for engine in ("flexor", "torch"))
             host = figure(times["flexor"]["host_us"] * 1e-6)
             body.append([case["case"] + sizes, figure(ours), figure(torch), f"{torch / ours:.2f}×", host])
+        if "sweep_flexor_us" in case and "sweep_torch_us" in case:
+            ours, torch = (case[f"sweep_{engine}_us"]["mean"] * 1e-6 for engine in ("flexor", "torch"))
+            body.append([case["case"] + ", lengths as they come, mean", figure(ours), figure(torch), f"{torch / ours:.2f}×", ""])
     head = ["program", "Flexor", "torch, eager", "torch ÷ Flexor", "host time of a call"]
-    return f"{session['card']}; calls back to back, `bench/results/{path.name}`.\n\n" + table(head, body)
+    return f"{session['card']}; calls back to back, or each with a wait where lengths change from call to call; `bench/results/{path.name}`.\n\n" + table(head, body)
 
 
 if __name__ == "__main__":
