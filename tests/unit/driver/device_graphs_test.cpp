@@ -280,8 +280,7 @@ TEST_F(DeviceGraphs, ThreadsShareThemWhileTheyAreMade) {
     }
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(right, 120);
-    for (int i = 0; i < 1000 && session.stats().graphs_built == 0; ++i)
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    session.settle();
     EXPECT_GT(session.stats().graphs_built, 0u);
     EXPECT_EQ(session.stats().graphs_refused, 0u);
 }

@@ -172,10 +172,22 @@ TEST_F(DeviceRuns, TakesMemoryOfResultsFromTheCaller) {
     EXPECT_EQ(caller.asked, 1);
     EXPECT_EQ(floats_of((*ran)[0]), (std::vector<float>{11, 22, 33, 14, 25, 36}));
     EXPECT_EQ(session.stats().device_pool.live_bytes, 0u);
+    // Six floats are less than it is called for, and then just as much.
+    call.allocator.least_bytes = 25;
+    {
+        const auto small = session.run(module, arguments, call);
+        ASSERT_TRUE(small.has_value()) << small.error().to_string();
+        EXPECT_EQ(caller.asked, 1);
+        EXPECT_GT(session.stats().device_pool.live_bytes, 0u);
+        EXPECT_EQ(floats_of((*small)[0]), floats_of((*ran)[0]));
+    }
+    call.allocator.least_bytes = 24;
+    ASSERT_TRUE(session.run(module, arguments, call).has_value());
+    EXPECT_EQ(caller.asked, 2);
     // Asked again when the pool has given back what it kept.
     caller.empty = true;
     const auto done = session.run(module, arguments, call);
-    EXPECT_EQ(caller.asked, 3);
+    EXPECT_EQ(caller.asked, 4);
     ASSERT_FALSE(done.has_value());
     EXPECT_EQ(done.error().code(), "E0602");
 }
