@@ -147,10 +147,10 @@ def test_python_runs_calls_until_their_program_is_compiled():
 def test_no_call_waits_for_the_compilation_of_sizes_of_another_family():
     f = strict(lambda x, y: (x + y).exp().sum(), compile="async")
     session, deadline = f._session, time.monotonic() + 60
-    three, one = torch.ones(3), torch.ones(1)
+    three, others, one = torch.ones(3), torch.ones(3), torch.ones(1)  # one tensor given twice would be another program
     while f.stats()["waited"] or not f.stats()["calls"]:
         waited = f.stats()["waited"]
-        f(three, three)
+        f(three, others)
         if f.stats()["waited"] == waited:
             break
         assert time.monotonic() < deadline
