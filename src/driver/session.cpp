@@ -101,7 +101,7 @@ struct Session::Impl {
             &pipeline);
         // The soft limit of a host is no measure of a device: unless one was asked for, the device's size decides.
         const bool standard = given.soft_limit == SessionOptions().soft_limit;
-        engine.set_devices(&devices, {standard ? 0 : given.soft_limit, given.hard_limit, false});
+        engine.devices().open(&devices, {standard ? 0 : given.soft_limit, given.hard_limit, false});
         pool->set_listener([this](const runtime::PoolEvent& event) { telemetry.record_event(pool_event(event)); });
     }
     ~Impl() { pool->set_listener(nullptr); }
@@ -179,9 +179,9 @@ void Session::bind(std::string name, ForeignFunction function, bool is_typed) {
 
 void Session::settle() {
     impl_->engine.settle();
-    if (impl_->engine.device_pools().empty()) return;
+    if (impl_->engine.devices().pools().empty()) return;
     driver::DeviceKernels::instance().settle();
-    impl_->engine.settle_graphs();
+    impl_->engine.devices().settle_graphs();
 }
 
 void Session::bind_value(std::string name, Value value) { impl_->hooks.bind_value(std::move(name), std::move(value)); }
@@ -299,7 +299,7 @@ Expected<Module> Session::load(const std::string& path) const {
 Stats Session::stats() const {
     Stats stats = impl_->telemetry.snapshot();
     fill_pool_stats(*impl_->pool, stats.pool);
-    for (const auto& pool : impl_->engine.device_pools()) add_pool_stats(*pool, stats.device_pool);
+    for (const auto& pool : impl_->engine.devices().pools()) add_pool_stats(*pool, stats.device_pool);
     return stats;
 }
 
@@ -310,7 +310,7 @@ std::vector<Event> Session::events(std::uint64_t after_sequence) const {
 void Session::reset_stats() {
     impl_->telemetry.reset();
     impl_->pool->reset_peaks();
-    for (const auto& pool : impl_->engine.device_pools()) pool->reset_peaks();
+    for (const auto& pool : impl_->engine.devices().pools()) pool->reset_peaks();
 }
 
 void Session::set_event_sink(std::function<void(const Event&)> sink) { impl_->telemetry.set_sink(std::move(sink)); }
@@ -321,8 +321,8 @@ Expected<void> Session::synchronize(Device device, void* stream) {
 }
 std::uint64_t Session::trim() {
     std::uint64_t bytes = impl_->pool->trim();
-    impl_->engine.drop_graphs();
-    for (const auto& pool : impl_->engine.device_pools()) bytes += pool->trim();
+    impl_->engine.devices().drop_graphs();
+    for (const auto& pool : impl_->engine.devices().pools()) bytes += pool->trim();
     return bytes;
 }
 void Session::clear_cache() { impl_->engine.clear(); }

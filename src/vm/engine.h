@@ -7,20 +7,20 @@
 //  E3  A region that cannot be compiled costs one interpreted instruction; the next pc is tried as a safe point.
 //  E4  No lock is held while a host function runs.
 #include <atomic>
-#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "flexor/call_options.h"
-#include "runtime/cuda/devices.h"
 #include "vm/arguments.h"
 #include "vm/behind.h"
 #include "vm/compile_interface.h"
 #include "vm/context.h"
+#include "vm/device_states.h"
 #include "vm/hooks.h"
 
 namespace flexor::vm {
@@ -73,19 +73,10 @@ public:
     // Takes the memory that this thread needs to remember further shapes of the module.
     void settle_thread(const bytecode::ModuleRef& module);
 
-    // Devices that runs may be on, and the limits of their pools; without any, a run on a device is refused. They outlive
-    // the engine.
-    void set_devices(runtime::cuda::Devices* devices, const runtime::PoolOptions& limits) {
-        devices_ = devices;
-        device_limits_ = limits;
-    }
+    DeviceStates& devices() { return devices_; }
     Expected<void> synchronize(Device device, void* stream);
-    void settle_graphs();  // waits until graphs that are being made are there
-    void drop_graphs();    // gives their memory back
     // A value of the host with its tensors on the call's device.
     Expected<Value> to_device(const Value& value, const CallOptions& call);
-    // The pools of the devices that runs were on.
-    std::vector<std::shared_ptr<runtime::cuda::DevicePool>> device_pools();
 
     void interrupt() noexcept { interrupts_.fetch_add(1, std::memory_order_relaxed); }
     void clear();   // drops all entries
@@ -136,8 +127,6 @@ private:
 
     Expected<void> run_on_device(Run& run, std::int32_t function, std::span<const Value> arguments,
                                  std::vector<Value>& results);
-    std::vector<std::shared_ptr<GraphBuilder>> graph_builders();
-    Expected<const DeviceState*> device_state(Device device);
 
     // Runs one function: by its entry region if there is one, interpreting what is left.
     Expected<void> call_function(Run& run, std::int32_t function, std::span<const Value> arguments,
@@ -145,12 +134,25 @@ private:
 
     void look_up(Run& run, std::int32_t function, std::int32_t pc, const LiveValues& live, Scratch& scratch,
                  Found& found);
+    // ---- misses.cpp
+
     void miss(Run& run, ThreadEntryPoint& point, const LiveValues& live, Scratch& scratch, Found& found);
+    // Whether this thread is to compile the signature, once no other does. If not, `found` says what becomes of the call.
+    // `failed`: the entries of the signature whose guards do not hold; none: the signature is new.
+    bool claim(Run& run, ThreadEntryPoint& point, const std::vector<std::uint64_t>& words, bool is_behind,
+               Scratch& scratch, Found& found, std::optional<std::uint32_t>& failed);
+    // Records a miss, and says why something is compiled.
+    std::string tell_miss(Run& run, const EntryPoint& point, std::optional<std::uint32_t> failed, bool generalise);
     void compile(Run& run, ThreadEntryPoint& point, const Job& job, Scratch& scratch, Found& found);
     void compile_behind(std::shared_ptr<ModuleState> state, Job job);
     // The entry of a region, with code or without, told to its point; an error: the run was stopped.
     Expected<EntryRef> make_entry(const Job& job, runtime::StopCheck* stop, DeviceRun* device, Trace* trace);
+    EntryRef blank_entry(const Job& job);
+    EntryRef add_refusal(const Job& job, const Diagnostic& error, double seconds, Trace* trace);
+    void describe_entry(const Job& job, Entry& entry, double seconds, const DeviceRun* device, Trace* trace);
+    // "yes", or why the launches of the entry run one by one.
     std::string offer_graphs(Entry& entry, const DeviceState& state, const std::string& name);
+    void register_entry(const Job& job, const EntryRef& entry, Trace* trace);
 
     EngineOptions options_;
     Compiler* compiler_;
@@ -159,8 +161,6 @@ private:
     const Hooks* hooks_;
     DescribeEntry describe_ = nullptr;
     void* describe_context_ = nullptr;
-    runtime::cuda::Devices* devices_ = nullptr;
-    runtime::PoolOptions device_limits_;
     std::uint64_t id_;
     std::atomic<std::uint64_t> interrupts_{0};
     std::atomic<std::uint64_t> generation_{0};
@@ -168,8 +168,8 @@ private:
     alignas(64) std::mutex mutex_;
     std::vector<std::shared_ptr<ThreadContext>> contexts_;
     std::unordered_map<std::uint64_t, std::shared_ptr<ModuleState>> modules_;
-    std::map<int, std::unique_ptr<DeviceState>> device_states_;  // by number; never dropped
-    Behind behind_;                                              // ends before what its jobs use
+    DeviceStates devices_;
+    Behind behind_;  // ends before what its jobs use
 };
 
 }  // namespace flexor::vm
