@@ -32,6 +32,16 @@ struct DeviceKernels::Compiler : codegen::triton::CompilerPool {
 
 namespace {
 
+Expected<codegen::triton::LauncherOptions> launcher_options() {
+    using codegen::triton::Successor;
+    codegen::triton::LauncherOptions options;
+    FLEXOR_ASSIGN(options.stand_ins, support::stand_ins_from_environment());
+    FLEXOR_ASSIGN(const std::optional<std::string> dependent, support::dependent_launch_from_environment());
+    if (dependent == "late") options.successor = Successor::kWhenEnding;
+    if (dependent == "early") options.successor = Successor::kWhenBegun;
+    return options;
+}
+
 // A kernel that the compiler has refused is refused again without asking it.
 class CompiledLauncher final : public Launcher {
 public:
@@ -119,7 +129,7 @@ Expected<KernelCache::Built> DeviceKernels::fill(std::span<executable::KernelSlo
             .found("no command that compiles kernels")
             .hint("FLEXOR_KERNEL_COMPILER or Session::set_device_compiler names one; the Python package does");
     }
-    FLEXOR_ASSIGN(const bool stand_ins, support::stand_ins_from_environment());
+    FLEXOR_ASSIGN(const codegen::triton::LauncherOptions options, launcher_options());
     for (executable::KernelSlot& slot : kernels) {
         const std::size_t hash = loopir::structural_hash(slot.ir);
         const auto [begin, end] = items_.equal_range(hash);
@@ -131,15 +141,15 @@ Expected<KernelCache::Built> DeviceKernels::fill(std::span<executable::KernelSlo
             ++built.hits;
             continue;
         }
-        auto made = codegen::triton::DeviceLauncher::create(slot.ir, device, compiler, stand_ins);
+        auto made = codegen::triton::DeviceLauncher::create(slot.ir, device, compiler, options);
         if (!made) {
             error = std::move(made).error();
             continue;
         }
         slot.launcher = products_.choose(slot.ir, device, std::make_shared<CompiledLauncher>(*std::move(made)),
                                          [&](const loopir::Kernel& kernel) -> DeviceProducts::Made {
-                                             auto launcher = codegen::triton::DeviceLauncher::create(
-                                                 kernel, device, compiler, stand_ins);
+                                             auto launcher = codegen::triton::DeviceLauncher::create(kernel, device,
+                                                                                                     compiler, options);
                                              if (!launcher) return nullptr;
                                              return std::make_shared<CompiledLauncher>(*std::move(launcher));
                                          });

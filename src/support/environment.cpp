@@ -1,5 +1,6 @@
 #include "support/environment.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -16,6 +17,16 @@ Expected<std::optional<int>> number(const char* name, std::string expected, Take
     const std::optional<std::int64_t> value = int_from_text(text);
     if (value && takes(*value)) return std::optional<int>(static_cast<int>(*value));
     return Diagnostic(DiagnosticId::kBadOption).operand(name).found(quote(text)).expected(std::move(expected));
+}
+
+Expected<std::optional<std::string>> word(const char* name, const std::vector<std::string>& known) {
+    const char* const text = std::getenv(name);
+    if (text == nullptr || *text == '\0') return std::optional<std::string>();
+    if (std::ranges::find(known, text) != known.end()) return std::optional<std::string>(text);
+    return Diagnostic(DiagnosticId::kBadOption)
+        .operand(name)
+        .found(quote(text))
+        .expected("one of " + join(known, ", ", [](const std::string& k) { return k; }));
 }
 
 }  // namespace
@@ -46,14 +57,11 @@ std::vector<std::string> kernel_compiler_from_environment() {
 }
 
 Expected<std::optional<std::string>> library_products_from_environment() {
-    const char* const text = std::getenv("FLEXOR_CUBLASLT");
-    if (text == nullptr || *text == '\0') return std::optional<std::string>();
-    const std::string said = text;
-    if (said == "measured" || said == "never" || said == "always") return std::optional<std::string>(said);
-    return Diagnostic(DiagnosticId::kBadOption)
-        .operand("FLEXOR_CUBLASLT")
-        .found(quote(text))
-        .expected("measured, never or always");
+    return word("FLEXOR_CUBLASLT", {"measured", "never", "always"});
+}
+
+Expected<std::optional<std::string>> dependent_launch_from_environment() {
+    return word("FLEXOR_DEPENDENT_LAUNCH", {"never", "late", "early"});
 }
 
 std::string profiler_from_environment() {
@@ -66,6 +74,7 @@ Expected<void> check_environment() {
     FLEXOR_TRY(vector_bits_from_environment());
     FLEXOR_TRY(stand_ins_from_environment());
     FLEXOR_TRY(library_products_from_environment());
+    FLEXOR_TRY(dependent_launch_from_environment());
     return {};
 }
 

@@ -16,7 +16,9 @@ Expected<std::optional<int>> vector_bits_from_environment();  // FLEXOR_VECTOR_B
 Expected<bool> stand_ins_from_environment();                  // FLEXOR_STAND_INS: 0 or 1, which it is unset
 std::vector<std::string> kernel_compiler_from_environment();  // FLEXOR_KERNEL_COMPILER, by spaces
 Expected<std::optional<std::string>> library_products_from_environment();  // FLEXOR_CUBLASLT: measured, never or always
-std::string profiler_from_environment();                                   // NVTX_INJECTION64_PATH
-Expected<void> check_environment();                                        // the first refusal of them all
+Expected<std::optional<std::string>>
+dependent_launch_from_environment();      // FLEXOR_DEPENDENT_LAUNCH: never, late or early
+std::string profiler_from_environment();  // NVTX_INJECTION64_PATH
+Expected<void> check_environment();       // the first refusal of them all
 
 }  // namespace flexor::support

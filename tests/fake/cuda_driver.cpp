@@ -313,9 +313,10 @@ int run_kernel(void* function, unsigned x, unsigned y, unsigned z, unsigned thre
     return 0;
 }
 
-std::size_t parameters_of(void* function) {
-    return function == &state ? state.parameter_bytes.size()
-                              : static_cast<const flexor::driver::HostFunction*>(function)->arguments;
+std::vector<std::size_t> parameter_sizes_of(void* function) {
+    if (const FakeModule* module = module_of(function)) return sizes_of(module);
+    const auto& host = *static_cast<const flexor::driver::HostFunction*>(function);
+    return std::vector<std::size_t>(host.arguments, sizeof(std::uint64_t));
 }
 
 // A node keeps the values of its parameters, as the driver's do.
@@ -326,6 +327,7 @@ struct FakeNode {
 };
 struct FakeGraph {
     std::vector<FakeNode> nodes;
+    std::size_t edges = 0;
 };
 
 }  // namespace
@@ -346,24 +348,41 @@ CALL(cuGraphAddKernelNode_v2, void** node, void* graph, void* const* before, std
     if (const int error = result_of("cuGraphAddKernelNode")) return error;
     auto& nodes = static_cast<FakeGraph*>(graph)->nodes;
     // Chains alone.
-    if (count != (nodes.empty() ? 0 : 1) || (count == 1 && *before != reinterpret_cast<void*>(nodes.size()))) return 1;
+    if (count > 1 || (count == 1 && *before != reinterpret_cast<void*>(nodes.size()))) return 1;
+    static_cast<FakeGraph*>(graph)->edges += count;
     void* function = parameters->function;
     FakeNode made{function,
                   {parameters->grid[0], parameters->grid[1], parameters->grid[2]},
                   parameters->block[0],
                   parameters->shared_bytes,
                   {}};
-    for (std::size_t i = 0; i < parameters_of(function); ++i) {
+    const std::vector<std::size_t> sizes = parameter_sizes_of(function);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
         std::uint64_t value = 0;
-        std::memcpy(&value, parameters->parameters[i], function == &state ? state.parameter_bytes[i] : sizeof value);
+        std::memcpy(&value, parameters->parameters[i], sizes[i]);
         made.values.push_back(value);
     }
     nodes.push_back(std::move(made));
     *node = reinterpret_cast<void*>(nodes.size());
     return 0;
 }
+CALL(cuGraphAddDependencies_v2, void* graph, void* const* from, void* const* to,
+     const flexor::runtime::cuda::GraphEdge* edge, std::size_t count) {
+    if (const int error = result_of("cuGraphAddDependencies")) return error;
+    auto& made = *static_cast<FakeGraph*>(graph);
+    const std::uint64_t last = made.nodes.size();
+    const bool programmatic = edge->type == 1 && edge->from_port == 1 && edge->to_port == 0;
+    if (count != 1 || *from != reinterpret_cast<void*>(last - 1) || *to != reinterpret_cast<void*>(last) ||
+        !programmatic)
+        return 1;
+    ++made.edges;
+    ++state.early_edges;
+    return 0;
+}
 CALL(cuGraphInstantiateWithFlags, void** exec, void* graph, unsigned long long) {
     if (const int error = result_of("cuGraphInstantiate")) return error;
+    const auto& given = *static_cast<FakeGraph*>(graph);
+    if (given.edges + 1 != given.nodes.size()) return 1;
     ++state.graphs;
     *exec = new FakeGraph(*static_cast<FakeGraph*>(graph));
     return 0;

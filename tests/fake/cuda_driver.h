@@ -46,6 +46,7 @@ struct FakeCuda {
     FakeCount<int> ran = 0;             // launches that ran
     FakeCount<int> graphs = 0;          // made and not destroyed, instantiated ones too
     FakeCount<int> graph_launches = 0;
+    int early_edges = 0;  // of graphs: kernels that may begin before those in front have ended
     FakeCount<int> copies_to_device = 0;
     FakeCount<int> waits = 0;  // for a stream
     bool capturing = false;

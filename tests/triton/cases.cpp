@@ -64,7 +64,7 @@ json compile_case(const std::string& name, const Generator& generator, const Lau
 }
 
 std::optional<json> graph_case(const std::string& name, const Generator& generator,
-                               const std::vector<std::int64_t>& params) {
+                               const std::vector<std::int64_t>& params, Successor successor) {
     using runtime::cuda::GraphArgument;
     using runtime::cuda::GraphNumber;
     runtime::cuda::GraphFrame frame;
@@ -77,8 +77,9 @@ std::optional<json> graph_case(const std::string& name, const Generator& generat
     }
     const auto variant = plan_for_graph(generator, kProcessors, {buffers, numbers, 0}, frame);
     if (!variant) return std::nullopt;
-    json out = request_case(name + "/graph", variant->plan,
-                            generator.request(variant->source, variant->plan, variant->divisible, variant->indirect));
+    json out = request_case(
+        name + "/graph", variant->plan,
+        generator.request(variant->source, variant->plan, variant->divisible, variant->indirect, successor));
     // Addresses are told by the number of the buffer.
     std::vector<void*> which;
     for (std::uintptr_t b = 0; b < count; ++b) which.push_back(reinterpret_cast<void*>(b));

@@ -32,7 +32,8 @@ nlohmann::json compile_case(const std::string& name, const codegen::triton::Gene
 // As a launch of a graph: every address and every number comes from the frame, and is planned twice as large as it is. None
 // where a graph cannot hold it.
 std::optional<nlohmann::json> graph_case(const std::string& name, const codegen::triton::Generator& generator,
-                                         const std::vector<std::int64_t>& params);
+                                         const std::vector<std::int64_t>& params,
+                                         codegen::triton::Successor successor = codegen::triton::Successor::kWhenEnded);
 
 // The same, with the launch's arguments and what the evaluator leaves in the buffers: one case as planned, one of
 // small tiles, and if asked for one of a graph.

@@ -34,7 +34,8 @@ void write_programs(int count, char** paths) {
         LaunchPlan plan = *generator->plan(std::vector<std::int64_t>(kernel.param_count, 64).data(), kProcessors);
         std::cout << compile_case(name, *generator, plan) << "\n";
         if (i % 4 == 1) {
-            const auto one = graph_case(name, *generator, std::vector<std::int64_t>(kernel.param_count, 64));
+            const auto one = graph_case(name, *generator, std::vector<std::int64_t>(kernel.param_count, 64),
+                                        i % 8 == 1 ? Successor::kWhenBegun : Successor::kWhenEnded);
             if (one) std::cout << *one << "\n";
         }
         if (kernel.kind != loopir::KernelKind::kRow || generator->layout()->elementwise) continue;

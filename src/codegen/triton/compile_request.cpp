@@ -50,7 +50,8 @@ std::string from_frame(const loopir::Kernel& kernel, const Argument& argument, b
 }  // namespace
 
 CompileRequest make_request(const loopir::Kernel& kernel, const KernelSource& source, const LaunchPlan& plan,
-                            const std::vector<bool>& divisible, const std::vector<bool>& indirect) {
+                            const std::vector<bool>& divisible, const std::vector<bool>& indirect,
+                            Successor successor) {
     FLEXOR_CHECK(divisible.size() == source.arguments.size());
     CompileRequest out;
     out.function = source.function;
@@ -77,8 +78,12 @@ CompileRequest make_request(const loopir::Kernel& kernel, const KernelSource& so
         out.constants.emplace_back(name, plan.constant(name));
         if (!indirect.empty()) head += ", " + name + ": tl.constexpr";
     }
-    if (!indirect.empty())
+    if (!indirect.empty()) {
+        // No kernel writes the frame, so it may be read before the kernels in front have ended.
+        if (successor != Successor::kWhenEnded) lines += "    tl.extra.cuda.gdc_wait()\n";
+        if (successor == Successor::kWhenBegun) lines += "    tl.extra.cuda.gdc_launch_dependents()\n";
         out.source = source.text.substr(0, source.head) + head + "):\n" + lines + source.text.substr(source.body);
+    }
     out.warps = plan.warps;
     out.stages = plan.stages;
     return out;

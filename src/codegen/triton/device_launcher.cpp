@@ -42,10 +42,10 @@ struct Shared {
 
 struct DeviceLauncher::Impl {
     Impl(Generator generator, std::shared_ptr<const runtime::cuda::Device> on, std::shared_ptr<CompilerPool> compiler,
-         bool stand_ins)
+         LauncherOptions options)
         : device(std::move(on)),
-          variants(std::make_shared<Variants>(std::move(generator), device, compiler, stand_ins)),
-          graph_kernels(variants->generator(), device,
+          variants(std::make_shared<Variants>(std::move(generator), device, compiler, options.stand_ins)),
+          graph_kernels(variants->generator(), device, options.successor,
                         [compiler](const CompileRequest& request) { return compile_beside(*compiler, request); }) {}
     const std::shared_ptr<const runtime::cuda::Device> device;
     const std::shared_ptr<Variants> variants;
@@ -97,9 +97,9 @@ DeviceLauncher::~DeviceLauncher() = default;
 Expected<std::shared_ptr<DeviceLauncher>> DeviceLauncher::create(Kernel kernel,
                                                                  std::shared_ptr<const runtime::cuda::Device> device,
                                                                  std::shared_ptr<CompilerPool> compiler,
-                                                                 bool stand_ins) {
+                                                                 LauncherOptions options) {
     FLEXOR_ASSIGN(Generator generator, Generator::create(std::move(kernel)));
-    auto impl = std::make_unique<Impl>(std::move(generator), std::move(device), std::move(compiler), stand_ins);
+    auto impl = std::make_unique<Impl>(std::move(generator), std::move(device), std::move(compiler), options);
     return std::shared_ptr<DeviceLauncher>(new DeviceLauncher(std::move(impl)));
 }
 

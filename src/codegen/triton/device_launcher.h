@@ -12,6 +12,11 @@
 
 namespace flexor::codegen::triton {
 
+struct LauncherOptions {
+    bool stand_ins = true;                        // see variants.h
+    Successor successor = Successor::kWhenEnded;  // in graphs
+};
+
 // Its machine code: see variants.h. Thread-safe.
 //
 // Where programs share a row or a sum, they meet in memory of the launcher's own, one piece a stream: work on a stream must
@@ -23,7 +28,7 @@ public:
     static Expected<std::shared_ptr<DeviceLauncher>> create(loopir::Kernel kernel,
                                                             std::shared_ptr<const runtime::cuda::Device> device,
                                                             std::shared_ptr<CompilerPool> compiler,
-                                                            bool stand_ins = true);
+                                                            LauncherOptions options = {});
     ~DeviceLauncher() override;
     DeviceLauncher(const DeviceLauncher&) = delete;
     DeviceLauncher& operator=(const DeviceLauncher&) = delete;

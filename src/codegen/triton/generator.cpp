@@ -63,8 +63,9 @@ KernelSource Generator::write(Form form, int chunks) const {
 }
 
 CompileRequest Generator::request(const KernelSource& source, const LaunchPlan& plan,
-                                  const std::vector<bool>& divisible, const std::vector<bool>& indirect) const {
-    return make_request(kernel_, source, plan, divisible, indirect);
+                                  const std::vector<bool>& divisible, const std::vector<bool>& indirect,
+                                  Successor successor) const {
+    return make_request(kernel_, source, plan, divisible, indirect, successor);
 }
 
 }  // namespace flexor::codegen::triton

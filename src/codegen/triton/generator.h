@@ -42,7 +42,7 @@ public:
     KernelSource write(Form form, int chunks = 1) const;
     // See make_request.
     CompileRequest request(const KernelSource& source, const LaunchPlan& plan, const std::vector<bool>& divisible,
-                           const std::vector<bool>& indirect = {}) const;
+                           const std::vector<bool>& indirect = {}, Successor successor = Successor::kWhenEnded) const;
 
 private:
     explicit Generator(loopir::Kernel kernel) : kernel_(std::move(kernel)) {}

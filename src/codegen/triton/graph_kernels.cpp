@@ -99,6 +99,13 @@ Expected<GraphVariant> plan_for_graph(const Generator& generator, int multiproce
     return out;
 }
 
+GraphKernels::GraphKernels(const Generator& generator, std::shared_ptr<const runtime::cuda::Device> device,
+                           Successor successor, Compile compile)
+    : generator_(generator),
+      device_(std::move(device)),
+      successor_(device_->capability() >= kDependentLaunchTarget ? successor : Successor::kWhenEnded),
+      compile_(std::move(compile)) {}
+
 Expected<GraphNode> GraphKernels::node(const GraphLaunch& launch, GraphFrame& frame) {
     FLEXOR_ASSIGN(GraphVariant variant, plan_for_graph(generator_, device_->multiprocessors(), launch, frame));
     FLEXOR_ASSIGN(const std::shared_ptr<const DeviceKernel> made, find(variant));
@@ -113,6 +120,7 @@ Expected<GraphNode> GraphKernels::node(const GraphLaunch& launch, GraphFrame& fr
     out.threads = made->threads();
     out.shared_bytes = made->shared_bytes();
     out.keeps = made;
+    out.waits = successor_ != Successor::kWhenEnded;
     return out;
 }
 
@@ -128,7 +136,7 @@ Expected<std::shared_ptr<const DeviceKernel>> GraphKernels::find(const GraphVari
         if (variants_.size() >= kMostVariants)
             return Diagnostic(DiagnosticId::kNoCodeGenerator).found(generator_.kernel().name + ": too many variants");
     }
-    CompileRequest request = generator_.request(variant.source, plan, variant.divisible, variant.indirect);
+    CompileRequest request = generator_.request(variant.source, plan, variant.divisible, variant.indirect, successor_);
     request.target = device_->capability();
     FLEXOR_ASSIGN(const runtime::cuda::DeviceCode code, compile_(request));
     FLEXOR_ASSIGN(std::shared_ptr<const DeviceKernel> made,

@@ -35,8 +35,8 @@ public:
 
     using Compile = std::function<Expected<runtime::cuda::DeviceCode>(const CompileRequest&)>;
 
-    GraphKernels(const Generator& generator, std::shared_ptr<const runtime::cuda::Device> device, Compile compile)
-        : generator_(generator), device_(std::move(device)), compile_(std::move(compile)) {}
+    GraphKernels(const Generator& generator, std::shared_ptr<const runtime::cuda::Device> device, Successor successor,
+                 Compile compile);
 
     // See runtime::cuda::Launcher::graph_node.
     Expected<runtime::cuda::GraphNode> node(const runtime::cuda::GraphLaunch& launch, runtime::cuda::GraphFrame& frame);
@@ -48,6 +48,7 @@ private:
 
     const Generator& generator_;
     std::shared_ptr<const runtime::cuda::Device> device_;
+    Successor successor_;  // as far as the device can
     Compile compile_;
     std::mutex mutex_;
     std::map<Key, std::shared_ptr<const runtime::cuda::DeviceKernel>> variants_;

@@ -24,6 +24,8 @@ Expected<std::shared_ptr<const Driver>> Driver::open(const std::string& library)
     if (driver->name == nullptr) return missing("a driver without " #symbol ": too old");
 #include "runtime/cuda/driver_calls.def"
 #undef FLEXOR_CUDA_CALL
+    driver->add_dependencies =
+        reinterpret_cast<decltype(driver->add_dependencies)>(dlsym(handle, "cuGraphAddDependencies_v2"));
     if (auto status = driver->check(driver->init(0), "cuInit"); !status) return missing(status.error().to_string());
     return std::shared_ptr<const Driver>(std::move(driver));
 }

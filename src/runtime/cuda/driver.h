@@ -31,11 +31,19 @@ struct KernelNodeParameters {
     CudaContext context;
 };
 
+// CUgraphEdgeData.
+struct GraphEdge {
+    unsigned char from_port, to_port, type, reserved[5];
+};
+
 class Driver {
 public:
 #define FLEXOR_CUDA_CALL(name, symbol, ...) int (*name)(__VA_ARGS__) = nullptr;
 #include "runtime/cuda/driver_calls.def"
 #undef FLEXOR_CUDA_CALL
+    // Null with drivers before CUDA 12.3.
+    int (*add_dependencies)(CudaGraph, const CudaGraphNode*, const CudaGraphNode*, const GraphEdge*,
+                            std::size_t) = nullptr;
 
     // Opens the library and initialises the driver; NoDevice says what is missing. The library stays open.
     static Expected<std::shared_ptr<const Driver>> open(const std::string& library);

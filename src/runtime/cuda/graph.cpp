@@ -9,7 +9,8 @@ namespace flexor::runtime::cuda {
 namespace {
 
 constexpr std::int64_t kAlignment = 256;
-constexpr unsigned kUntimed = 2;  // CUevent_flags
+constexpr unsigned kUntimed = 2;                                   // CUevent_flags
+constexpr unsigned char kProgrammaticPort = 1, kProgrammatic = 1;  // CU_GRAPH_KERNEL_NODE_PORT_, CUgraphDependencyType
 
 std::int64_t round_up(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -81,8 +82,15 @@ Expected<void> Graph::build(CudaStream builder) {
         parameters.shared_bytes = node.shared_bytes;
         parameters.parameters = pointers.data();
         CudaGraphNode added = nullptr;
-        FLEXOR_TRY(driver.check(driver.add_kernel_node(&added, graph_, &last, last == nullptr ? 0 : 1, &parameters),
-                                "cuGraphAddKernelNode", "kernel " + node.name));
+        const bool early = node.waits && last != nullptr && driver.add_dependencies != nullptr;
+        FLEXOR_TRY(
+            driver.check(driver.add_kernel_node(&added, graph_, &last, early || last == nullptr ? 0 : 1, &parameters),
+                         "cuGraphAddKernelNode", "kernel " + node.name));
+        if (early) {
+            const GraphEdge edge{kProgrammaticPort, 0, kProgrammatic, {}};
+            FLEXOR_TRY(driver.check(driver.add_dependencies(graph_, &last, &added, &edge, 1), "cuGraphAddDependencies",
+                                    "kernel " + node.name));
+        }
         last = added;
     }
     FLEXOR_TRY(driver.check(driver.instantiate_graph(&exec_, graph_, 0), "cuGraphInstantiate"));

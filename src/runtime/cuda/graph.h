@@ -37,6 +37,9 @@ struct GraphNode {
     unsigned programs = 0, threads = 0, shared_bytes = 0;
     std::vector<GraphArgument> arguments;  // of the driver's
     std::int64_t scratch_bytes = 0, counters = 0;
+    // All its programs wait (griddepcontrol) for the kernels in front before they touch anything but the frame: it may be
+    // launched before the one in front of it has ended.
+    bool waits = false;
 };
 
 class Graph {

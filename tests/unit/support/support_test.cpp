@@ -180,6 +180,17 @@ TEST(Environment, NumbersAreCheckedAndAbsentWhereNotGiven) {
     ::setenv("FLEXOR_STAND_INS", "no", 1);
     EXPECT_EQ(support::check_environment().error().id(), DiagnosticId::kBadOption);
     ::unsetenv("FLEXOR_STAND_INS");
+    for (const auto& [name, right] : {std::pair("FLEXOR_CUBLASLT", "always"), {"FLEXOR_DEPENDENT_LAUNCH", "late"}}) {
+        ::setenv(name, right, 1);
+        EXPECT_TRUE(check_environment()) << name;
+        ::setenv(name, "perhaps", 1);
+        const auto refused = check_environment();
+        ASSERT_FALSE(refused) << name;
+        EXPECT_EQ(refused.error().where().operand, name);
+        EXPECT_NE(refused.error().expected().find(right), std::string::npos) << refused.error().to_string();
+        ::unsetenv(name);
+    }
+    EXPECT_FALSE(support::dependent_launch_from_environment()->has_value());
 }
 
 }  // namespace

@@ -136,7 +136,8 @@ TEST_F(TritonDeviceLauncher, LaunchesAStandInUntilItsOwnVariantIsThere) {
 }
 
 TEST_F(TritonDeviceLauncher, WaitsForItsOwnVariantWhereStandInsAreNotWanted) {
-    const auto made = DeviceLauncher::create(verified(loopir::testing::kAddReluSum), device, pool, false);
+    const auto made =
+        DeviceLauncher::create(verified(loopir::testing::kAddReluSum), device, pool, {.stand_ins = false});
     ASSERT_TRUE(made.has_value());
     // More sets of arguments than are kept: what assumes nothing serves the rest.
     for (const std::int64_t length : {752, 751, 767, 736, 700, 768, 5000}) {

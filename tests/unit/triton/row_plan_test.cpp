@@ -117,6 +117,29 @@ TEST(TritonRowRequest, StatesTheArgumentsInOrder) {
     EXPECT_EQ(request.function, "k_gather_rows");
 }
 
+TEST(TritonRowRequest, InAGraphWaitsOnceItHasReadTheFrame) {
+    const loopir::Kernel kernel = verified(loopir::testing::kSoftmax);
+    const RowLayout layout = lay_out(kernel.body);
+    const std::int64_t params[] = {3, 17};
+    const LaunchPlan launch = plan_row(layout, params, 132);
+    const KernelSource source = write_row_kernel(kernel, layout, launch.form);
+    const std::vector<bool> none(source.arguments.size(), false), all(source.arguments.size(), true);
+    const auto text = [&](Successor successor) {
+        return make_request(kernel, source, launch, none, all, successor).source;
+    };
+    EXPECT_EQ(text(Successor::kWhenEnded).find("gdc_"), std::string::npos);
+    for (const Successor successor : {Successor::kWhenEnding, Successor::kWhenBegun}) {
+        const std::string early = text(successor);
+        const std::size_t wait = early.find("tl.extra.cuda.gdc_wait()\n");
+        ASSERT_NE(wait, std::string::npos);
+        // Nothing but the frame is read before, and nothing of the frame afterwards.
+        EXPECT_LT(early.rfind("tl.load(frame"), wait);
+        EXPECT_EQ(early.find("tl.load(b"), early.find("tl.load(b", wait));
+        EXPECT_EQ(early.find("gdc_launch_dependents") != std::string::npos, successor == Successor::kWhenBegun);
+    }
+    EXPECT_EQ(make_request(kernel, source, launch, none, {}, Successor::kWhenBegun).source, source.text);
+}
+
 TEST(TritonRowSource, IsTheSameTextForEqualKernels) {
     loopir::Kernel a = verified(loopir::testing::kSoftmax);
     loopir::Kernel b = a;
