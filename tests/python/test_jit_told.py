@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import warnings
 
 import pytest
 
@@ -72,6 +73,55 @@ def test_a_warning_on_every_way_is_asked_by_the_guard():
     warn_once.cache_clear()
     jitted(torch.ones(2))
     assert TOLD == ["always"] * 2 and jitted.stats()["translations"] == 1
+
+
+def _deprecated(x):
+    warnings.warn("deprecated", FutureWarning, stacklevel=2)
+    return x
+
+
+def _warns(x, at):
+    x = _deprecated(x)
+    warnings.warn(RuntimeWarning("in the function"))
+    try:
+        return x[at] * 2
+    except IndexError:
+        return x
+
+
+def _warns_in_a_loop(x, at):
+    for _ in range(at):
+        x = x + 1
+        warnings.warn(f"of {at}")
+    return x
+
+
+def _warns_beside_a_print(x, at):
+    warnings.warn("first")
+    print(at)
+    return x + at
+
+
+@pytest.mark.parametrize("function", (_warns, _warns_in_a_loop, _warns_beside_a_print))
+@pytest.mark.parametrize("mode", ("always", "default"))
+def test_warnings_are_given_where_python_gives_them(function, mode, capsys):
+    def told(f, at):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter(mode)
+            result = f(torch.ones(4), at)
+        return [(str(w.message), w.category, w.filename, w.lineno) for w in caught], result.tolist(), capsys.readouterr().out
+
+    jitted = flexor.jit(function, fallback="silent")
+    for at in (3, 1, 2, 3, 9 if function is _warns else 4):
+        assert told(jitted, at) == told(function, at)
+    stats = jitted.stats()
+    assert stats["translations"] == 1 and sum(stats["fallbacks"].values()) == (function is _warns)  # what raises is Python's
+    if function is _warns:
+        assert not stats["foreign_calls"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(FutureWarning, match="deprecated"):
+                jitted(torch.ones(4), 1)
 
 
 LAYERS = {

@@ -1,5 +1,7 @@
 """Models of the package transformers, with random weights and unchanged code, under flexor.jit."""
 
+import functools
+
 import pytest
 from small_transformers import alike, bert, close, flexor, gpt2, native, t5, torch, transformers
 
@@ -40,17 +42,21 @@ def test_gpt2_makes_its_cache():
     native(jitted, 1)
 
 
-def test_gpt2_with_a_cache_is_a_program_for_prompts_and_one_for_steps():
+@pytest.mark.filterwarnings("ignore:.*is deprecated:FutureWarning")
+@pytest.mark.parametrize("name", ["cache", "past_key_values"])
+@pytest.mark.parametrize("make", [transformers.DynamicCache, functools.partial(transformers.StaticCache, max_cache_len=16)])
+def test_gpt2_with_a_cache_is_a_program_for_prompts_and_one_for_steps(make, name):
     model = gpt2()
     jitted = flexor.jit(model)
     for length in (3, 6, 11):
         tokens = torch.randint(3, 100, (2, length))
-        mine, theirs = (transformers.DynamicCache(config=model.config) for _ in range(2))
+        mine, theirs = (make(config=model.config) for _ in range(2))
         for _ in range(4):
-            found, wanted = jitted(tokens, cache=mine, use_cache=True), model(tokens, cache=theirs, use_cache=True)
+            found, wanted = jitted(tokens, **{name: mine}, use_cache=True), model(tokens, **{name: theirs}, use_cache=True)
             assert close(found.logits, wanted.logits) and found.cache is mine
             assert all(close(a.keys, b.keys) for a, b in zip(mine.layers, theirs.layers))
             tokens = wanted.logits[:, -1:].argmax(-1)
+        assert mine.get_seq_length() == theirs.get_seq_length()
     native(jitted, 2)
 
 
@@ -113,8 +119,7 @@ def test_options_of_forward(what):
     jitted = flexor.jit(model)
     for length in (3, 6, 4):
         inputs = inputs_of(length, **options)
-        wanted = model(**inputs)  # which puts its hooks on the model
-        assert alike(jitted(**inputs), wanted)
+        assert alike(jitted(**inputs), model(**inputs))
     native(jitted, 1)
 
 

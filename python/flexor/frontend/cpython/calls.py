@@ -9,6 +9,7 @@ import functools
 import inspect
 import sys
 import types
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -17,6 +18,7 @@ from flexor.frontend.cpython import (
     attributes,
     builtin,
     classes,
+    effects,
     evaluate,
     exceptions,
     helpers,
@@ -294,7 +296,9 @@ def opaque(t: Translator, function: Any, arguments: Arguments, keywords: Keyword
         is_pure = not any(instances.is_users(a) for a in (*arguments, *keywords.values()))
     if function is print:
         return t.foreign("print", print, arguments, keywords, result="none", is_pure=False)
-    clobbers = not is_pure and module not in ("torch", "numpy", "time", "logging", "warnings", "random")
+    if function is warnings.warn and effects.warn(t, arguments, keywords):
+        return Known(None)
+    clobbers = not is_pure and module not in ("torch", "numpy", "time", "logging", "_warnings", "warnings", "random")
     learns = module in ("torch", "numpy")
     return t.foreign(name_of(function), function, arguments, keywords, is_pure=is_pure, learns=learns, clobbers=clobbers)
 
@@ -348,6 +352,7 @@ def _python(
     walk = modules.walks().get(function)
     if walk is not None and arguments and isinstance(arguments[0], Known) and not keywords and len(arguments) == 1:
         return SequenceIterator(walk(t, "", arguments[0].object))
+    library.install(t, function, arguments)
     asked = library.configuration(t, function, arguments, keywords)
     if asked is not None:
         return asked

@@ -1,4 +1,4 @@
-"""What a function writes to objects that outlive it: attributes, globals, cells, context variables.
+"""What a function writes to objects that outlive it: attributes, globals, cells, context variables. And what it warns of.
 
 A write is done when the program ends, in order with the others, so that the program itself has no effect: a call that raises in
 the middle can be begun anew by Python. Calls that may look at what has been written force what is pending to be done before them;
@@ -8,13 +8,15 @@ so does a program that has effects of other kinds, whose writes are done in plac
 from __future__ import annotations
 
 import logging
+import sys
 import types
+import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from flexor.frontend.cpython import evaluate
+from flexor.frontend.cpython import evaluate, foreign
 from flexor.frontend.cpython.decode import NotTranslated, Restart
-from flexor.frontend.cpython.values import Known, Value
+from flexor.frontend.cpython.values import Arguments, Keywords, Known, Value
 
 if TYPE_CHECKING:
     from flexor.frontend.cpython.translate import Translator
@@ -39,6 +41,43 @@ def forget(t: Translator, place: Place) -> None:
     """A place holds again what it held when the program began."""
     t.state.pending.pop(place, None)
     t.state.written.pop(place, None)
+
+
+def warn(t: Translator, arguments: Arguments, keywords: Keywords) -> bool:
+    """warnings.warn(...), told where Python tells it. As a write it waits for the program's end, so that what follows may raise; but
+    where the same statement has warned before, or a function of the Module warns. Gives False where more than the text is of the run."""
+    given = dict(zip(("message", "category", "stacklevel", "source"), arguments)) | keywords
+    text, place = given.pop("message", None), (id(warnings), t.site())
+    if text is None or given.keys() - {"category", "stacklevel"} or not evaluate.all_plain(list(given.values())):
+        return False
+    options = {name: value.object for name, value in given.items()}  # type: ignore[attr-defined]
+    inside = foreign.open_frames(t)
+    level = max(int(options.get("stacklevel", 1)), 1)
+    at = inside[-level] if level <= len(inside) else None
+
+    def put(message: Any) -> None:
+        category = type(message) if isinstance(message, Warning) else options.get("category") or UserWarning
+        if at is None:
+            warnings.warn(message, category, _levels_of_flexor() + level - len(inside))
+        else:
+            globals_, code, line = at
+            registry = globals_.setdefault("__warningregistry__", {})
+            warnings.warn_explicit(message, category, code.co_filename, line, globals_.get("__name__", "<unknown>"), registry)
+
+    if place in t.state.written or t.knowledge.recursive:
+        t.foreign("warn", put, [text], result="none", is_pure=False)
+    else:
+        write(t, place, "warn", put, text)
+    return True
+
+
+def _levels_of_flexor() -> int:
+    """How many frames of flexor's stand above what called it, from the caller on."""
+    count = 0
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("flexor."):
+        count, frame = count + 1, frame.f_back
+    return count
 
 
 def flush_before(t: Translator, arguments: Iterable[Value], clobbers: bool) -> None:

@@ -87,10 +87,10 @@ run = Run()
 # as frames that stand at the line of the call and hold no variables.
 
 
-def _place(translator: Any) -> list[tuple[types.CodeType, int]]:
-    """The functions that are being followed, outermost first, with the lines at which they stand."""
+def open_frames(translator: Any) -> list[tuple[dict[str, Any], types.CodeType, int]]:
+    """The functions that are being followed, outermost first: globals, code, and the line at which they stand."""
     frames = [frame for frame in translator.state.frames if not str(frame.globals.get("__name__")).startswith("flexor.")]
-    return [(frame.code, frame.steps[max(frame.pc - 1, 0)].line) for frame in frames]
+    return [(frame.globals, frame.code, frame.steps[max(frame.pc - 1, 0)].line) for frame in frames]
 
 
 def _frame_at(code: types.CodeType, line: int) -> types.FrameType:
@@ -146,7 +146,7 @@ def write(
     for dynamic in dynamics((*arguments, *keywords.values())):
         if not any(dynamic is other for other in operands):
             operands.append(dynamic)
-    site, place = translator.site(), _place(translator)
+    site, place = translator.site(), [(code, line) for _, code, line in open_frames(translator)]
     frame = translator.state.top
     hook = f"{translator.name}:{frame.line} {what} #{next(_numbers)}"
     if not is_own:

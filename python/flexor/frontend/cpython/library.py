@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from flexor.frontend.cpython import attributes, calls, evaluate, helpers, indexing, lowering
-from flexor.frontend.cpython.decode import NotTranslated
+from flexor.frontend.cpython.decode import NotTranslated, Restart
 from flexor.frontend.cpython.operations import Operation
 from flexor.frontend.cpython.recipes import OF_WHOLE, RECIPES
 from flexor.frontend.cpython.values import (
@@ -298,6 +298,17 @@ def configuration(t: Translator, function: types.FunctionType, arguments: Argume
     t.hold_privately(made)
     t.hold_privately(vars(made))
     return Known(made)
+
+
+def install(t: Translator, function: types.FunctionType, arguments: Arguments) -> None:
+    """Begins anew with the hooks by which models of transformers record outputs, where a call would put them on the model: that is done
+    once, under a lock, and they change nothing until a call asks for outputs."""
+    if function.__name__ != "maybe_install_capturing_hooks" or function.__module__ != "transformers.utils.output_capturing":
+        return
+    (model,) = arguments
+    if isinstance(model, Known) and not getattr(model.object, "_output_capturing_hooks_installed", False):
+        function(model.object)
+        raise Restart
 
 
 def _guard_whole(t: Translator, holder: Any) -> None:
