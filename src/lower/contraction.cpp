@@ -172,16 +172,11 @@ Expected<std::optional<executable::PackedWeight>> build_contraction(KernelBuilde
     return packed;
 }
 
-Expected<void> build_attention(KernelBuilder& builder, const Program& program, const Inst& inst) {
+void build_attention(KernelBuilder& builder, const Program& program, const Inst& inst) {
     const auto type = [&](Reg r) -> const types::TensorType& { return program.registers[r].type.type; };
-    const auto refuse = [&](std::string why) {
-        return Diagnostic(DiagnosticId::kOpNotCompiled).op(std::string(inst.op->name.value)).found(std::move(why));
-    };
     const types::TensorType& q = type(inst.operands[0]);
     const types::TensorType& k = type(inst.operands[1]);
     const types::TensorType& v = type(inst.operands[2]);
-    const types::TensorType& out = type(inst.results[0]);
-    if (k.dtype != q.dtype || v.dtype != q.dtype || !is_floating(q.dtype)) return refuse("attention of these dtypes");
 
     builder.kernel.kind = loopir::KernelKind::kAttention;
     builder.kernel.attention.emplace();
@@ -194,7 +189,7 @@ Expected<void> build_attention(KernelBuilder& builder, const Program& program, c
         for (const Dim& stride : t.strides) s.strides.push_back(builder.integer(stride));
         return s;
     };
-    // The rule of the op holds here, by a guard or a check before it: the batches are equal.
+    // The rules of the op hold here, by a guard or a check before it: equal dtypes and batches, at most one mask of rank 4.
     attention.batch = builder.integer(q.sizes[0]);
     attention.heads = builder.integer(q.sizes[1]);
     attention.kv_heads = builder.integer(k.sizes[1]);
@@ -208,14 +203,10 @@ Expected<void> build_attention(KernelBuilder& builder, const Program& program, c
     attention.out = operand(inst.results[0], true);
     attention.dtype = q.dtype;
     if (inst.attrs.text("fully_masked") == "nan") attention.fully_masked = loopir::FullyMasked::kNan;
-    if (out.dtype != q.dtype) return refuse("attention of these dtypes");
     if (inst.attrs.find("is_causal") != nullptr && inst.attrs.flag("is_causal"))
         attention.mask_kind = loopir::MaskKind::kCausal;
     if (inst.operands.size() > 3 && inst.operands[3] != kNoReg) {
         const types::TensorType& mask = type(inst.operands[3]);
-        if (attention.mask_kind == loopir::MaskKind::kCausal) return refuse("a causal mask beside another mask");
-        if (mask.dtype != DType::kBool && mask.dtype != q.dtype) return refuse("a mask of this dtype");
-        if (mask.rank() > 4) return refuse("a mask of this rank");
         attention.mask_kind = mask.dtype == DType::kBool ? loopir::MaskKind::kBoolean : loopir::MaskKind::kAdditive;
         StridedOperand s;
         s.buffer = builder.buffer(program.registers[inst.operands[3]].root, false);
@@ -236,7 +227,6 @@ Expected<void> build_attention(KernelBuilder& builder, const Program& program, c
     }
     if (inst.operands.size() > 4 && inst.operands[4] != kNoReg) {
         const types::TensorType& lengths = type(inst.operands[4]);
-        if (lengths.dtype != DType::kI64 || lengths.rank() != 1) return refuse("lengths of this dtype or rank");
         StridedOperand s;
         s.buffer = builder.buffer(program.registers[inst.operands[4]].root, false);
         s.offset = builder.integer(lengths.offset);
@@ -247,7 +237,6 @@ Expected<void> build_attention(KernelBuilder& builder, const Program& program, c
         BodyBuilder b(builder.kernel.body);
         attention.scale = b.constant(q.dtype == DType::kF64 ? DType::kF64 : DType::kF32, inst.attrs.real("scale"));
     }
-    return {};
 }
 
 }  // namespace flexor::lower

@@ -10,6 +10,6 @@ Expected<std::optional<executable::PackedWeight>> build_contraction(KernelBuilde
                                                                     const BlockUnits& units, const Unit& unit,
                                                                     const std::vector<const Inst*>& producers);
 
-Expected<void> build_attention(KernelBuilder& builder, const Program& program, const Inst& inst);
+void build_attention(KernelBuilder& builder, const Program& program, const Inst& inst);
 
 }  // namespace flexor::lower

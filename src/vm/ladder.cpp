@@ -172,12 +172,6 @@ void ExactTable::grow() {
     }
 }
 
-void ExactTable::clear() {
-    records_.clear();
-    last_ = nullptr;
-    used_ = 0;
-}
-
 const EntryRef* match_symbolic(const SignatureGroup& group, const LiveKey& key, Words<std::int64_t>& scratch,
                                std::uint32_t* failed) {
     for (const EntryRef& entry : group.entries) {

@@ -65,8 +65,6 @@ public:
     void insert(const LiveKey& key, EntryRef entry, std::size_t capacity);
     // Takes the memory of `capacity` records like those that are there, so that inserting takes none.
     void reserve(std::size_t capacity);
-    void clear();
-    std::size_t size() const { return used_; }
 
 private:
     static constexpr std::size_t kWays = 4;

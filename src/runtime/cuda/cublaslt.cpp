@@ -170,11 +170,6 @@ bool CublasLt::takes(DType dtype, DType result) {
     }
 }
 
-std::size_t CublasLt::plans() const {
-    const std::lock_guard lock(mutex_);
-    return plans_.size();
-}
-
 std::string CublasLt::report() {
     const auto library = load("");
     if (!library) return "products   " + library.error().found() + ": own kernels alone\n";

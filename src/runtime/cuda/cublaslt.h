@@ -66,8 +66,6 @@ public:
         return false;
     }
 
-    std::size_t plans() const;
-
     // Whether it is there, for people.
     static std::string report();
 
@@ -94,7 +92,7 @@ private:
     std::shared_ptr<const Device> device_;
     StreamMemory memory_;
     CublasLtHandle handle_ = nullptr;
-    mutable std::mutex mutex_;
+    std::mutex mutex_;
     std::map<Key, Plan> plans_;
 };
 

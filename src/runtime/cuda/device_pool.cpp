@@ -63,10 +63,8 @@ void DevicePool::drop(void* context, void*) {
 
 Expected<DevicePool::Block> DevicePool::allocate(std::size_t bytes, CudaStream stream) {
     const std::size_t capacity = rounded(bytes);
-    std::vector<PoolEvent> events;
     Block block;
     std::unique_ptr<Diagnostic> refusal;
-    std::function<void(const PoolEvent&)> listener;
     {
         const std::lock_guard lock(mutex_);
         std::multimap<std::size_t, CudaPointer>& idle = idle_[stream];
@@ -83,7 +81,6 @@ Expected<DevicePool::Block> DevicePool::allocate(std::size_t bytes, CudaStream s
             if (const std::uint64_t more = beyond(options_.soft_limit)) gauges_.shrunk_bytes += free_idle(more);
             if (beyond(options_.hard_limit) > 0) {
                 ++gauges_.hard_limit_events;
-                events.push_back({PoolEvent::Kind::kHardLimit, capacity, gauges_.reserved_bytes, gauges_.live_bytes});
                 refusal = std::make_unique<Diagnostic>(DiagnosticId::kHardMemoryLimit);
                 refusal->found(support::text_from_bytes(capacity) + " more on device " +
                                std::to_string(device_->index()) + " beside " +
@@ -104,12 +101,8 @@ Expected<DevicePool::Block> DevicePool::allocate(std::size_t bytes, CudaStream s
                     gauges_.reserved_bytes += capacity;
                     gauges_.peak_reserved_bytes = std::max(gauges_.peak_reserved_bytes, gauges_.reserved_bytes);
                     ++gauges_.growth_events;
-                    events.push_back({PoolEvent::Kind::kGrowth, capacity, gauges_.reserved_bytes, gauges_.live_bytes});
-                    if (options_.soft_limit != 0 && gauges_.reserved_bytes > options_.soft_limit) {
+                    if (options_.soft_limit != 0 && gauges_.reserved_bytes > options_.soft_limit)
                         ++gauges_.over_soft_events;
-                        events.push_back(
-                            {PoolEvent::Kind::kOverSoft, capacity, gauges_.reserved_bytes, gauges_.live_bytes});
-                    }
                 }
             }
         }
@@ -117,9 +110,7 @@ Expected<DevicePool::Block> DevicePool::allocate(std::size_t bytes, CudaStream s
             gauges_.live_bytes += block.capacity;
             gauges_.peak_live_bytes = std::max(gauges_.peak_live_bytes, gauges_.live_bytes);
         }
-        if (!events.empty()) listener = listener_;
     }
-    if (listener != nullptr) std::for_each(events.begin(), events.end(), listener);
     if (refusal != nullptr) return std::move(*refusal);
     return block;
 }
@@ -165,11 +156,6 @@ void DevicePool::reset_peaks() {
     const std::lock_guard lock(mutex_);
     gauges_.peak_live_bytes = gauges_.live_bytes;
     gauges_.peak_reserved_bytes = gauges_.reserved_bytes;
-}
-
-void DevicePool::set_listener(std::function<void(const PoolEvent&)> listener) {
-    const std::lock_guard lock(mutex_);
-    listener_ = std::move(listener);
 }
 
 }  // namespace flexor::runtime::cuda

@@ -9,7 +9,6 @@
 //  V3  While reserved <= soft limit, released memory is kept for its stream; beyond it, it goes back to the driver.
 //  V4  Memory may be released by any thread, and after the session is gone.
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -38,7 +37,6 @@ public:
     std::uint64_t trim();
     PoolGauges gauges() const;
     void reset_peaks();
-    void set_listener(std::function<void(const PoolEvent&)> listener);
     const Device& device() const { return *device_; }
     const PoolOptions& options() const { return options_; }
 
@@ -60,7 +58,6 @@ private:
     mutable std::mutex mutex_;
     std::map<CudaStream, std::multimap<std::size_t, CudaPointer>> idle_;  // by capacity
     PoolGauges gauges_;
-    std::function<void(const PoolEvent&)> listener_;
 };
 
 }  // namespace flexor::runtime::cuda

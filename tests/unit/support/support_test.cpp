@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <iostream>
 #include <limits>
 #include <memory>
 
@@ -94,6 +95,16 @@ TEST(Expected, AbortsWhereTheAbsentSideIsAskedFor) {
     EXPECT_DEATH(done.error(), "holds a value");
     const Status& same = done;
     EXPECT_DEATH(same.error(), "holds a value");
+}
+
+TEST(Check, TellsTheSinkInThePlaceOfStderr) {
+    const auto dies = [] {
+        set_fatal_sink(
+            [](void* context, std::string_view text) { *static_cast<std::ostream*>(context) << "sink: " << text; },
+            &std::cerr);
+        FLEXOR_CHECK(1 + 1 == 3);
+    };
+    EXPECT_DEATH(dies(), "^sink: flexor: .*check failed: 1 \\+ 1 == 3$");
 }
 
 TEST(Check, AbortsWithTheCondition) { EXPECT_DEATH(FLEXOR_CHECK(1 + 1 == 3), "check failed: 1 \\+ 1 == 3"); }

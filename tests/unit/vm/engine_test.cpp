@@ -616,10 +616,6 @@ TEST(ExactTable, ARepeatedKeyIsItsOwnRecordAndNoOther) {
     EXPECT_EQ(table.repeated(key), nullptr);
     EXPECT_EQ(table.find(key), nullptr);
     EXPECT_EQ(table.repeated(key), nullptr);
-    key_of({matrix(8), 2.0}, key);
-    ASSERT_NE(table.find(key), nullptr);
-    table.clear();
-    EXPECT_EQ(table.repeated(key), nullptr);
 }
 
 }  // namespace

@@ -471,8 +471,6 @@ def bind(
 
 # ---------------------------------------------------------------------------------------------------------- constructors
 
-_CONTEXTS = ("no_grad", "inference_mode", "enable_grad", "set_grad_enabled")
-
 
 def _construct(t: Translator, cls: type, arguments: Arguments, keywords: Keywords) -> Value | None:
     torch = sys.modules.get("torch")
