@@ -60,7 +60,7 @@ class JitStats:
     waited: int = 0  # calls that Python ran while their program was compiled, with compile="async"
     watched: int = 0  # calls that Python ran to see whether its calls change what the function reads
     fallbacks: dict[str, int] = dataclasses.field(default_factory=dict)  # reason -> calls that Python ran
-    foreign_calls: list[tuple[str, int, str]] = dataclasses.field(default_factory=list)  # (file, line, what) per translation
+    foreign_calls: list[tuple[str, int, str]] = dataclasses.field(default_factory=list)  # (file, line, what), made by the newest translation
     typed_calls: list[tuple[str, int, str]] = dataclasses.field(default_factory=list)  # the same of ops of users
     reasons: list[str] = dataclasses.field(default_factory=list)  # why the newest translations were made
 

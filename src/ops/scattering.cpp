@@ -220,12 +220,21 @@ Expected<void> scatter_into(ReferenceContext& c) {
     return {};
 }
 
+// Whether a point that indices name has an element: the other axes have. Else no index is looked at.
+bool has_slots(const Tensor& x, int axis, std::size_t indices) {
+    for (int a = 0; a < x.rank(); ++a) {
+        if ((a < axis || a >= axis + static_cast<int>(indices)) && x.size(a) == 0) return false;
+    }
+    return true;
+}
+
 Expected<void> put_into(ReferenceContext& c) {
     const Tensor &x = c.inputs[0], &values = c.inputs[1], &out = c.outputs[0];
     const std::span<const Tensor> indices = c.inputs.subspan(2);
     const int axis = rules::normal_axis(c.attrs.integer("axis"), x.rank());
     const int count = static_cast<int>(indices.size());
     const bool add = c.attrs.flag("accumulate"), wrap = c.attrs.flag("wrap");
+    if (!has_slots(x, axis, indices.size())) return {};
     // The points that the indices name, and the slots of each: the other axes.
     std::vector<I> points;
     for (const Tensor& index : indices) {
@@ -320,7 +329,8 @@ Expected<void> native_scatter_in_place(ReferenceContext& c) {
 Expected<void> native_index_put_in_place(ReferenceContext& c) {
     const Tensor& x = c.inputs[0];
     const int axis = rules::normal_axis(c.attrs.integer("axis"), x.rank());
-    for (std::size_t i = 2; i < c.inputs.size(); ++i)
+    const bool looks = has_slots(x, axis, c.inputs.size() - 2);
+    for (std::size_t i = 2; i < c.inputs.size() && looks; ++i)
         FLEXOR_TRY(check_range(c.inputs[i], x.size(axis + static_cast<int>(i) - 2), c.attrs.flag("wrap")));
     std::vector<Tensor> inputs;
     if (!set_apart(c.inputs, inputs)) return Diagnostic(DiagnosticId::kOutOfMemory);

@@ -400,6 +400,10 @@ OpDef in_place(std::size_t i, const OpDef& op) {
 
 bool copies(const OpDef& op) { return op.name.value == kAssign; }
 
+bool writes_by_index(const OpDef& op) {
+    return op.effects.value == Effects::kWritesFirst && std::holds_alternative<ExternLower>(op.lower.value);
+}
+
 std::vector<OpDef> write_ops() {
     constexpr std::span<const DType> all = samples::kAllDTypes;
     constexpr OperandKind tensor = OperandKind::kTensor;

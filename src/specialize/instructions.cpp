@@ -279,11 +279,9 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
             state.stack.resize(first + 1);
             return true;
         }
-        // An op on whole tensors reads what it needs before it writes.
-        const bool parts =
-            module_.promotion == types::Promotion::kTorch && !std::holds_alternative<ops::ExternLower>(op->lower.value);
-        for (std::size_t i = 1; i < values.size() && parts; ++i) {
-            if (values[i]->kind == Kind::kReg && overlaps_in_part(values[0]->reg, values[i]->reg))
+        const bool is_torch = module_.promotion == types::Promotion::kTorch, apart = ops::writes_by_index(*op);
+        for (std::size_t i = 1; i < values.size() && is_torch; ++i) {
+            if (values[i]->kind == Kind::kReg && overlaps(values[0]->reg, values[i]->reg, apart))
                 return refuse("a write that may share memory with what it reads");
         }
     }

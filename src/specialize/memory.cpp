@@ -128,9 +128,9 @@ bool Specializer::is_same_view(Reg a, Reg b) const {
     return same;
 }
 
-// As torch looks at the operands of a write: memory that is met in another order, or in part, is refused where both
-// sides are dense. The interpreter looks again with addresses at hand.
-bool Specializer::overlaps_in_part(Reg target, Reg source) const {
+// As torch looks at the operands of a write: memory that is met in another order, or in part (at all, if they have to
+// lie apart), is refused where both sides are dense. The interpreter looks again with addresses at hand.
+bool Specializer::overlaps(Reg target, Reg source, bool apart) const {
     const ops::ArgType& to = program_.registers[target].type;
     const ops::ArgType& from = program_.registers[source].type;
     if (to.strength == types::Strength::kScalar || from.strength == types::Strength::kScalar) return false;
@@ -139,14 +139,15 @@ bool Specializer::overlaps_in_part(Reg target, Reg source) const {
     if (!may_share(a, b)) return false;
     if (a != b) {
         const std::uint8_t group = memory(a).exact_group;
-        return target != a || source != b || group == 0 || group != memory(b).exact_group;
+        return apart || target != a || source != b || group == 0 || group != memory(b).exact_group;
     }
     const types::ShapeEnv& env = program_.env;
     const types::TensorType& t = to.type;
     const types::TensorType& s = from.type;
     if (t.dtype != s.dtype) return true;
     const auto proven = [](Truth truth) { return truth == Truth::kTrue; };
-    if (is_same_view(target, source) || is_dense(t) == Truth::kFalse || is_dense(s) == Truth::kFalse) return false;
+    if ((!apart && is_same_view(target, source)) || is_dense(t) == Truth::kFalse || is_dense(s) == Truth::kFalse)
+        return false;
     if (proven(env.eq(t.numel(), 0)) || proven(env.eq(s.numel(), 0))) return false;
     return !proven(env.le(t.offset + t.numel(), s.offset)) && !proven(env.le(s.offset + s.numel(), t.offset));
 }

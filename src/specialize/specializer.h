@@ -135,8 +135,8 @@ private:
     bool may_share(Reg a, Reg b) const;
     bool maybe(Reg root, bool Memory::* what) const;  // false: proven that it is not
     Truth is_dense(const types::TensorType& type) const;
-    bool overlaps_in_part(Reg target, Reg source) const;  // false: proven that it does not
-    bool is_same_view(Reg a, Reg b) const;                // proven to be the same elements in the same places
+    bool overlaps(Reg target, Reg source, bool apart) const;  // false: proven that it does not
+    bool is_same_view(Reg a, Reg b) const;                    // proven to be the same elements in the same places
     bool module_writes() const;
 
     // instructions.cpp

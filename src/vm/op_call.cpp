@@ -228,29 +228,32 @@ bool is_same_view(const Tensor& a, const Tensor& b) {
            std::ranges::equal(a.strides(), b.strides());
 }
 
-// As torch: where both are dense, they are the same elements in the same order, or share nothing.
-bool overlaps_in_part(const Tensor& target, const Tensor& source) {
+// As torch: where both are dense, they share nothing, or, unless they have to lie apart, are the same elements in the
+// same order.
+bool overlaps(const Tensor& target, const Tensor& source, bool apart) {
     if (target.numel() == 0 || source.numel() == 0 || !is_dense(target) || !is_dense(source)) return false;
     const auto* to = static_cast<const char*>(target.data());
     const auto* from = static_cast<const char*>(source.data());
     const auto* to_end = to + target.numel() * static_cast<std::int64_t>(dtype_size(target.dtype()));
     const auto* from_end = from + source.numel() * static_cast<std::int64_t>(dtype_size(source.dtype()));
-    if (to != from || to_end != from_end) return to < from_end && from < to_end;
+    if (apart || to != from || to_end != from_end) return to < from_end && from < to_end;
     bool same = target.rank() == source.rank();
     for (int axis = 0; same && axis < target.rank(); ++axis)
         same = target.size(axis) == 1 || target.stride(axis) == source.stride(axis);
     return !same;
 }
 
-Expected<void> refuse_partial_overlap(const ops::OpDef& op, std::span<const Tensor> inputs,
-                                      std::span<const Strength> strengths) {
+Expected<void> refuse_overlap(const ops::OpDef& op, std::span<const Tensor> inputs,
+                              std::span<const Strength> strengths) {
+    const bool apart = ops::writes_by_index(op);
+    const auto& specs = op.operands.value;
     for (std::size_t i = 1; i < inputs.size(); ++i) {
-        if (!inputs[i].defined() || strengths[i] == Strength::kScalar || !overlaps_in_part(inputs[0], inputs[i]))
+        if (!inputs[i].defined() || strengths[i] == Strength::kScalar || !overlaps(inputs[0], inputs[i], apart))
             continue;
         return Diagnostic(DiagnosticId::kPartialOverlap)
-            .operand(std::string(op.operands.value[i].name))
-            .found("memory that overlaps that of " + std::string(op.operands.value[0].name))
-            .expected("the same elements in the same places, or memory apart")
+            .operand(std::string(specs[std::min(i, specs.size() - 1)].name))
+            .found("memory that overlaps that of " + std::string(specs[0].name))
+            .expected(apart ? "memory apart" : "the same elements in the same places, or memory apart")
             .hint("read from a clone");
     }
     return {};
@@ -297,10 +300,8 @@ Expected<void> call(const bytecode::CallSite& site, std::span<const Value> opera
         inputs, strengths, {}, attrs, inferred.dtypes, runtime::stop_requested, runtime::parallel_for};
     FLEXOR_TRY(ops::settle_data_sizes(op, context, inferred));
     const bool writes = op.effects.value == ops::Effects::kWritesFirst;
-    // NumPy's writes read everything first, as every engine does, and so do ops on whole tensors.
-    const bool parts =
-        promotion == types::Promotion::kTorch && !std::holds_alternative<ops::ExternLower>(op.lower.value);
-    if (writes && parts) FLEXOR_TRY(refuse_partial_overlap(op, given, strengths));
+    // NumPy's writes read everything first, as every engine does.
+    if (writes && promotion == types::Promotion::kTorch) FLEXOR_TRY(refuse_overlap(op, given, strengths));
 
     std::vector<Tensor> outputs;
     outputs.reserve(inferred.results.size());

@@ -189,3 +189,20 @@ def test_a_refusal_ends_with_the_state_that_it_rests_on():
     for _ in range(4):
         assert torch.equal(jitted(torch.ones(2)), torch.full((2,), 2.0))
     assert list(jitted.stats()["fallbacks"].values()) == [1] and jitted.stats()["translations"] == 1
+
+
+def test_texts_that_no_call_has_made_are_not_listed():
+    def checks(x, limit):
+        if x.shape[0] != 3:
+            raise AssertionError(f"{x.shape[0]} rows of {x.sum().item():.3f}")
+        if x.sum() > limit:
+            raise ValueError("the sum is {}".format(x.sum().item()))
+        return x + 1, f"{limit}"
+
+    jitted = flexor.jit(checks, fallback="silent")
+    for _ in range(2):
+        jitted(torch.ones(3), 9.5)
+    assert [what for _, _, what in jitted.stats()["foreign_calls"]] == ["format"]
+    with pytest.raises(ValueError, match=r"the sum is 3\.0"):
+        jitted(torch.ones(3), 1.0)
+    assert [what for _, _, what in jitted.stats()["foreign_calls"]] == ["format", "str.format"]

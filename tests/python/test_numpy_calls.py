@@ -19,6 +19,7 @@ np.maximum(x, i), np.minimum(x, 0), np.fmax(x, v), np.arctan2(x, v), np.tanh(i),
 np.logical_and(x, b), np.logical_not(i), np.bitwise_and(i, 3), np.invert(b), np.left_shift(i, 1), np.isnan(x), np.isfinite(i)
 x == i, x < 2, np.equal(x, x), np.not_equal(i, 3), np.greater(x, v)
 np.where(b, x, 0), np.where(b, i, 2.5), np.where(b, 1, 2), np.where(x, x, x)
+np.where(x.sum() > 0, 1.0, 2.0), np.where(x[0, 0] > 0, x[0, 0], v[0]), np.where(True, 1.0, 2.0) + x, np.where(b.any(), i[1, 1], 3) * 2
 np.clip(x, 0, 1), np.clip(i, 2, 10), np.clip(x, None, v), x.clip(0), np.clip(i, 2.5, None)
 np.clip(x, a_min=0, a_max=1), np.clip(x, min=0, max=1)
 np.sum(x), np.sum(x, axis=0), np.sum(i, (0, 1)), x.sum(-1, keepdims=True), np.sum(b), np.sum(x, axis=())
@@ -136,3 +137,54 @@ def test_methods_that_write_are_numpys():
     jitted = flexor.jit(function, fallback="silent")
     for _ in range(2):
         assert alike(jitted(arguments()[0]), function(arguments()[0]))
+
+
+@pytest.mark.parametrize("is_behind", [False, True], ids=["first", "behind a write"])
+@pytest.mark.parametrize("mask", [(0,), (4,), (3,), (0, 5), (4, 0), (0, 0), (0, 3)], ids=str)
+def test_masks_without_elements_fit_any_axis(mask, is_behind):
+    def reads(x, done, mask):
+        if is_behind:
+            done += 1
+        return x[mask]
+
+    def writes(x, done, mask):
+        if is_behind:
+            done += 1
+        x[mask] = 2
+        return x
+
+    def writes_array(x, done, mask):
+        if is_behind:
+            done += 1
+        x[mask] = x[:1, :1].sum(axis=0)
+        return x
+
+    for function in (reads, writes, writes_array):
+        jitted = flexor.jit(function, fallback="silent")
+        for call in range(2):
+            results = []
+            for f in (function, jitted):
+                x, done = arguments()[0], np.zeros(2, np.float32)
+                try:
+                    results.append(("returned", f(x, done, np.ones(mask, bool)), x, done))
+                except IndexError:
+                    results.append(("raised", x, done))
+            assert alike(*results), results
+
+
+def test_rows_without_elements_are_looked_up_all_the_same():
+    def writes(x, i):
+        x[i] = 1
+        return x
+
+    def writes_behind(x, i):
+        x += 1
+        x[i] = 1
+        return x
+
+    for function in (writes, writes_behind):
+        jitted = flexor.jit(function, fallback="silent")
+        assert jitted(np.zeros((3, 0), np.float32), np.array([2, -3])).shape == (3, 0)
+        for i in ([7], [-4], [0, 3]):
+            with pytest.raises(IndexError):
+                jitted(np.zeros((3, 0), np.float32), np.array(i))

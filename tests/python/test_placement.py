@@ -128,6 +128,70 @@ def test_indices_out_of_range():
             flexor.jit(f)(x.clone(), torch.tensor([0, bad]), source)
 
 
+def test_indices_of_rows_without_elements():
+    def put(x, i):
+        x[i] = 1
+        return x
+
+    def put_two(x, i):
+        x[i, i] = 1
+        return x
+
+    def put_listed(x, _):
+        x[[7]] = 1
+        return x
+
+    for f in (put, put_two, put_listed, lambda x, i: x.index_fill_(0, i, 1.0), lambda x, i: x.index_put_((i,), x.new_ones(())), lambda x, i: x[i]):
+        for sizes in ((3, 3, 0), (0, 0, 0), (3, 0, 2)):
+            for i in (torch.tensor([7]), torch.zeros(0, dtype=torch.long)):
+                try:
+                    f(torch.zeros(sizes), i)
+                except IndexError:
+                    with pytest.raises(IndexError):
+                        flexor.jit(f, fallback="silent")(torch.zeros(sizes), i)
+                else:
+                    assert flexor.jit(f, fallback="silent")(torch.zeros(sizes), i).dim() == 3
+
+
+OVERLAPPING = {
+    "index_copy_": lambda x, i: x.index_copy_(0, i, x[1:3]),
+    "index_copy_ of itself": lambda x, i: x[:2].index_copy_(0, i - 1, x[:2]),
+    "index_add_": lambda x, i: x.index_add_(0, i, x[1:3]),
+    "index_put_": lambda x, i: x.index_put_((i,), x[1:3]),
+    "[] =": lambda x, i: (x.__setitem__(i, x[1:3]), x)[1],
+    "scatter_": lambda x, i: x.scatter_(0, i, x[1:3]),
+    "scatter_add_": lambda x, i: x.scatter_add_(0, i, x),
+    "scatter_reduce_": lambda x, i: x.scatter_reduce_(0, i, x[1:3], "amax"),
+    "index in the target": lambda x, i: x.index_copy_(0, x[1:3], i * 2),
+    "added at an index in the target": lambda x, i: x.index_add_(0, x[1:3], i * 2),
+    "put at an index in the target": lambda x, i: x.index_put_((x[1:3],), i),
+    "filled at an index in the target": lambda x, i: x.index_fill_(0, x[1:3], 3),
+    "scattered at an index in the target": lambda x, i: x.scatter_(0, x[1:3], i),
+    "index of rows in the target": lambda x, i: x.view(2, 2).index_add_(0, x[:1], x.new_ones(1, 2)),
+    "a number of its own": lambda x, i: x.index_fill_(0, i, x[1]),
+    "rows apart": lambda x, i: x.view(2, 2)[:, 0].index_copy_(0, i - 1, x.view(2, 2)[:, 1]),
+    "halves": lambda x, i: x[:2].index_copy_(0, i - 1, x[2:]),
+    "without axes": lambda x, i: x[2].index_copy_(0, i[:1] - 1, x[2]),
+    "without axes, of another": lambda x, i: x[2].index_copy_(0, i[:1] - 1, x[1]),
+}
+
+
+@pytest.mark.parametrize("name", OVERLAPPING)
+def test_what_is_written_by_index_lies_apart_as_torch_wants_it(name):
+    f = OVERLAPPING[name]
+    jitted = flexor.jit(f, fallback="silent")
+    for _ in range(2):
+        mine, theirs, i = torch.arange(4), torch.arange(4), torch.tensor([1, 2])
+        try:
+            want = f(theirs, i)
+        except RuntimeError:
+            with pytest.raises(RuntimeError):
+                jitted(mine, i)
+        else:
+            assert torch.equal(jitted(mine, i), want)
+        assert torch.equal(mine, theirs)
+
+
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("right", [False, True])
 def test_search(n, right):

@@ -252,6 +252,19 @@ TEST_P(RefusalTest, WriteThatReadsPartOfItsTarget) {
     EXPECT_EQ(run(columns, {counting({1, 3})}), "E0313");
 }
 
+TEST_P(RefusalTest, WriteByIndexOfMemoryThatItShares) {
+    const Module module = module_from(
+        main_of("x: f32[N], i: i64[M], y: f32[M]", op("scatter_", {load("x"), load("i"), load("y")}, "axis=0")));
+    for (int round = 0; round < 2; ++round) {
+        const Tensor x = counting({4});
+        EXPECT_EQ(run(module, {x, integers({2}, {1, 0}), seen_as(x, 0, {2}, {1})}), "E0313");
+        EXPECT_EQ(run(module, {x, integers({4}, {1, 0, 3, 2}), x}), "E0313");
+        EXPECT_EQ(values_of(Value(x)), (std::vector<float>{1, 2, 3, 4}));
+        EXPECT_EQ(run(module, {x, integers({2}, {1, 0}), counting({2})}), "");
+        EXPECT_EQ(values_of(Value(x)), (std::vector<float>{2, 1, 3, 4}));
+    }
+}
+
 TEST_P(RefusalTest, WriteBetweenArgumentsThatOverlap) {
     const Module module = module_from(main_of("x: f32[N], y: f32[N]", op("add_", {load("x"), load("y")})));
     for (int round = 0; round < 2; ++round) {

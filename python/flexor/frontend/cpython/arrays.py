@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MADE_OF_NUMBERS = frozenset(f"np.{name}" for name in ("arange", "empty", "eye", "full", "identity", "ones", "zeros"))
 # Those that give an array without axes where their likes give a scalar.
 _KEEP_ARRAYS = MADE_OF_NUMBERS | frozenset(
-    f"np.{name}" for name in ("array", "asarray", "broadcast_to", "copy", "empty_like", "full_like", "ones_like", "reshape", "squeeze", "transpose", "zeros_like")
+    f"np.{name}" for name in ("array", "asarray", "broadcast_to", "copy", "empty_like", "full_like", "ones_like", "reshape", "squeeze", "transpose", "where", "zeros_like")
 )
 _KEEP_METHODS = frozenset(f"ndarray.{name}" for name in ("reshape", "squeeze", "transpose"))
 

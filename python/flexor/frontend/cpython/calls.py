@@ -679,6 +679,9 @@ _NUMPY_WRITES = frozenset(("fill", "partition", "put", "sort"))
 
 def tensor_method(t: Translator, receiver: Dynamic, name: str, arguments: Arguments, keywords: Keywords) -> Value:
     """receiver.name(...), of a tensor or an object of the run."""
+    if receiver.kind == "tensor" and name == "__setitem__" and len(arguments) == 2 and not keywords:
+        indexing.set_item(t, receiver, *arguments)
+        return Known(None)
     framework = t.lowering.framework
     row = lowering.rows(framework).get(f"{lowering.methods(framework)}.{name}")
     writes = name.endswith("_") and not name.endswith("__")

@@ -149,9 +149,8 @@ def write(
     site, place = translator.site(), [(code, line) for _, code, line in open_frames(translator)]
     frame = translator.state.top
     hook = f"{translator.name}:{frame.line} {what} #{next(_numbers)}"
-    if not is_own:
-        calls = translator.foreign_calls if promised is None else translator.typed_calls
-        calls.append((frame.code.co_filename, frame.line, what))
+    made = translator.foreign_calls if promised is None else translator.typed_calls
+    listed: list[tuple[str, int, str]] = [] if is_own else [(frame.code.co_filename, frame.line, what)]
     if not is_pure:
         translator.has_effects = True
     if promised is not None:
@@ -184,6 +183,8 @@ def write(
 
         if not is_pure:
             run.acted = True
+        if listed:  # once, when it is made for the first time
+            made.append(listed.pop())
         try:
             given = function(*(objects_of(a, make) for a in arguments), **{k: objects_of(v, make) for k, v in keywords.items()})
         except BaseException as error:

@@ -173,7 +173,7 @@ def selected(t: Translator, tensor: Dynamic, index: Value, *, writes: bool = Fal
     """A view by basic indexing, or the elements that tensors of indices and masks name; for one element NumPy has a scalar, but where
     it `writes`."""
     steps = _steps(t, tensor, index)
-    if len(steps) == 1 and _is_mask(steps[0]):
+    if len(steps) == 1 and _is_mask(steps[0]) and not _may_pass_over(t):
         _fits(t, tensor, steps[0])
         return t.writer.op("mask_select", tensor, steps[0])
     value, indices = _walked(t, tensor, steps, writes=False)
@@ -293,8 +293,16 @@ def _fits(t: Translator, tensor: Dynamic, mask: Value, first: int = 0) -> None:
     """A mask has the sizes of what it is used on, from an axis on; where not, Python raises what it raises."""
     assert isinstance(mask, Dynamic)
     for axis in range(mask.rank):
-        same = evaluate.tested(t, "==", t.writer.size(tensor, first + axis), t.writer.size(mask, axis))
+        size = t.writer.size(mask, axis)
+        same = evaluate.tested(t, "==", t.writer.size(tensor, first + axis), size)
+        if _may_pass_over(t):
+            same = t.lowering.either(same, t.lowering.zero(size))
         t.assume(same, "a mask of the sizes of its tensor", IndexError)
+
+
+def _may_pass_over(t: Translator) -> bool:
+    """Whether a mask without elements, which NumPy takes for any axis, has to be one of the program: behind an effect."""
+    return t.lowering.framework == "numpy" and t.lowering.has_acted()
 
 
 def _fill_where(t: Translator, tensor: Dynamic, mask: Dynamic, value: Value) -> Value:
@@ -304,6 +312,8 @@ def _fill_where(t: Translator, tensor: Dynamic, mask: Dynamic, value: Value) -> 
         raise NotWritten("a write of anything but a number of the tensor's kind")
     if mask.rank > tensor.rank:
         raise NotWritten("too many indices")
+    if _may_pass_over(t):
+        return _put(t, tensor, mask, value)
     _fits(t, tensor, mask)
     for axis in range(mask.rank, tensor.rank):
         mask = t.writer.op("unsqueeze", mask, axis=axis)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -49,9 +50,10 @@ class Placement:
         """torch.index_add and its kin: slices of the source go to the places along one axis that a vector names."""
         rank, axis = plain(self.rank(x)), plain(dim)
         if rank == 0:  # counts as one of rank 1 with one element
-            source = self.at_least(source, 1) if self.is_tensor(source) else source
-            made = self.writer.op("reshape", self.along(self.at_least(x, 1), dim, index, source, reduce, include_self), shape=[])
-            return self.written(x, "assign", made) if plain(in_place) else made
+            if self.is_tensor(source) and self.tensor(source).rank == 0:
+                source = self.writer.op("unsqueeze", source, axis=0)
+            made = self.along(self.writer.op("unsqueeze", x, axis=0), dim, index, source, reduce, include_self, in_place)
+            return x if plain(in_place) else self.writer.op("reshape", made, shape=[])
         if type(axis) is not int or not -rank <= axis < rank or self.tensor(index).rank != 1:
             raise NotWritten("an axis that is not there, or indices that are no vector")
         axis %= rank
@@ -68,6 +70,9 @@ class Placement:
             sizes = self.shape_of(x)
             sizes[axis] = self.writer.size(index, 0)
             source = self._number_for(x, source)
+        if plain(in_place) and self.dtype_of(x) == self.dtype_of(index):  # torch looks whether the vector lies in what is written
+            places = {"axis": axis, "accumulate": reduce == "sum", "wrap": False}
+            return self.written(x, "index_put_", source, index, **places)
         wide = index
         for _ in range(axis):
             wide = self.writer.op("unsqueeze", wide, axis=0)
@@ -81,6 +86,7 @@ class Placement:
         """torch.index_fill: a number, or a tensor of one, goes to the places."""
         if self.is_tensor(value):
             self.ranked(value, 0), self.alike(x, value)
+            value = self.writer.op("clone", value)  # it may be an element of x
             axis, sizes = plain(dim), self.shape_of(x)
             if sizes and -len(sizes) <= axis < len(sizes):
                 sizes[axis] = self.writer.size(self.ranked(index, 1), 0)
@@ -114,6 +120,8 @@ class Placement:
                 self.assume(self._same_size(a, b), "a mask of the sizes of its tensor", IndexError)
             rows = self.writer.op("nonzero", mask)
             indices = [self.writer.op("select", rows, axis=1, index=a) for a in range(mask.rank)]
+        else:
+            self._look_at_points(x, axis, indices)
         for index in indices:
             self._indices(index)
         if _is_tensor(values):
@@ -215,6 +223,26 @@ class Placement:
             self.assume(self.item(op("reduce_all", inside)), "indices that are in range", IndexError)
             return
         self.assume(self.either(fine, self.zero(self.count(index))), "slices that have elements")
+
+    def _look_at_points(self, x: Any, axis: int, indices: Sequence[Any]) -> None:
+        """Indices of a write are looked at where an element is written: NumPy looks at them always, torch whether there is something
+        to choose from."""
+        sizes = self.shape_of(x)
+        own, others = sizes[axis : axis + len(indices)], sizes[:axis] + sizes[axis + len(indices) :]
+        if all(isinstance(other, Known) and other.object for other in others):
+            return
+        if self.framework == "numpy":
+            for place, index in enumerate(indices):
+                self._look_at(index, x, axis + place, wraps=True)
+            return
+        some = self._all_positive(others)
+        if not (isinstance(some, Known) and some.object):
+            none = functools.reduce(self.either, (self.zero(self.count(index)) for index in indices))
+            fine = self.either(self.either(some, self._all_positive(own)), none)
+            self.assume(fine, "something to choose from", IndexError)
+
+    def _all_positive(self, sizes: Sequence[Value]) -> Value:
+        return self.positive(functools.reduce(self.multiplied, sizes, Known(1)))
 
     def positive(self, size: Value) -> Value:
         """Whether a size is not 0."""

@@ -164,7 +164,7 @@ class Translator:
         self.classes: dict[str, type] = {}  # of inputs that are no plain tensors
         self.examples: dict[str, int] = {}  # sizes of the arguments of the call that is translated, by their text form
         self.exits: dict[Any, Exit] = {}
-        self.foreign_calls: list[tuple[str, int, str]] = []  # (file, line, what)
+        self.foreign_calls: list[tuple[str, int, str]] = []  # (file, line, what) of those that runs have made
         self.typed_calls: list[tuple[str, int, str]] = []  # the same of calls whose results are known before the run
         self.stand_in: Value | None = None  # an input that no call gives, where there are no tensors
         self.objects = Objects(self)
