@@ -54,6 +54,9 @@ class Shape:
             else:
                 self._append(kind, ("number", kind))
                 self.leaves.append(obj)
+        elif kind is str and name.isidentifier() and name not in self.fixed:
+            self._append(str, None)
+            self.leaves.append(obj)
         elif obj is None or kind is str or kind is bytes:
             self._append((kind, obj), ("value", obj))
         elif attributes.is_tensor_object(obj):
@@ -180,6 +183,8 @@ class Abstract:
                 self.translator.examples.update((str(made.native.size(axis)), obj.shape[axis]) for axis in range(obj.ndim))
                 self.translator.classes[self.seen[id(obj)].anywhere] = kind  # type: ignore[attr-defined, index]
             return self.seen[id(obj)]
+        if kind is str and name.isidentifier() and name not in self.fixed and not self.translator.is_for_file:
+            return self.translator.string(name, self._input(name, "i64[?]"))
         if is_tuple(kind):
             if is_plain_tuple(kind, obj):
                 return Known(obj)

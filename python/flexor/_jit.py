@@ -331,7 +331,7 @@ class Jit(JitBase, Generic[P, R]):
                         self._knowledge.setdefault(key, made.translator.knowledge)
                     made.key = key
                     ready = serving([made], shape)
-                    if ready is not None and self._compile_behind(key, made, shape.leaves + ready[1]):
+                    if ready is not None and self._compile_behind(key, made, made.inputs(shape, ready[1])):
                         return self._wait(args, kwargs)
                     self._translations.setdefault(key, []).insert(0, made)
         if ready is None:
@@ -396,22 +396,26 @@ class Jit(JitBase, Generic[P, R]):
             except Restart:
                 self._fixed |= knowledge.fixed
                 continue
-            except NotTranslated as error:
-                flags = {translator.arguments[flag.anywhere] for flag in translator.flags} - knowledge.fixed
-                if flags:  # the way of another value is not this call's
-                    knowledge.fixed |= flags
+            except Exception as error:
+                flags = {translator.arguments[flag.anywhere] for flag in translator.flags} if isinstance(error, NotTranslated) else set()
+                if fixed := (flags | translator.strings.keys()) - knowledge.fixed:  # the way of another value is not this call's
+                    knowledge.fix(fixed)
                     self._fixed |= knowledge.fixed
                     continue
+                if isinstance(error, FlexorError):
+                    raise NotTranslated(f"the translation was refused: {error}") from error
+                if not isinstance(error, NotTranslated):  # nothing has run yet: Python does what it can
+                    _log.error("the translator failed on %s", self._name(), exc_info=True)
+                    raise NotTranslated(f"a fault of the translator: {error!r}") from error
                 if not translator.has_rolled or knowledge.unrolls:
                     error.check = translator.guards.compile()
                     raise
                 knowledge.unrolls = True
                 continue
-            except FlexorError as error:
-                raise NotTranslated(f"the translation was refused: {error}") from error
-            except Exception as error:  # nothing has run yet: Python does what it can
-                _log.error("the translator failed on %s", self._name(), exc_info=True)
-                raise NotTranslated(f"a fault of the translator: {error!r}") from error
+            if translator.unsuited_strings:
+                knowledge.fix(translator.unsuited_strings)
+                self._fixed |= knowledge.fixed
+                continue
             return translator
 
     def _name(self) -> str:
@@ -492,7 +496,7 @@ class Jit(JitBase, Generic[P, R]):
             lines += [f"  {kind} {what} at {file}:{line}" for file, line, what in made]
         live = translation.live_objects(shape) or []
         lines += self._explain_weights(translation, bound, shape, live)
-        return "\n".join(lines) + "\n" + self._session.explain(translation.module, *shape.leaves, *live, profile=profile)
+        return "\n".join(lines) + "\n" + self._session.explain(translation.module, *translation.inputs(shape, live), profile=profile)
 
     def _explain_weights(self, translation: Translation, bound: dict[str, Any], shape: Shape, live: list[Any]) -> list[str]:
         if translation.weights is not None:

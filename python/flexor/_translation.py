@@ -13,7 +13,7 @@ from flexor._arguments import Shape
 from flexor._flexor_fast import JitBase
 from flexor._module import Module
 from flexor.errors import FlexorError, Interrupted, StaleWeights
-from flexor.frontend.cpython import attributes, foreign, results
+from flexor.frontend.cpython import attributes, foreign, results, texts
 from flexor.frontend.cpython import objects as argument_objects
 from flexor.frontend.cpython.translate import Translator
 from flexor.frontend.cpython.writer import dtype_name
@@ -46,6 +46,7 @@ class Translation:
         self.input_names: list[str] = [str(d.anywhere).removeprefix("input ") for d in translator.writer.inputs]
         # Scalars of NumPy, which are arrays without axes in the run.
         self.scalars = {n.removeprefix("input ") for n, cls in translator.classes.items() if issubclass(cls, np.generic)}
+        self.has_strings = bool(translator.strings)
         self.is_numpy = translator.lowering.framework == "numpy"
         self.templates = [leaving.template for leaving in translator.exits.values()]
         self.builders = [results.builder(template, self.is_numpy) for template in self.templates]
@@ -89,6 +90,13 @@ class Translation:
                 return None
         return objects
 
+    def inputs(self, shape: Shape, live: list[Any]) -> list[Any]:
+        """What the program is called with."""
+        values = shape.leaves + live
+        if self.has_strings:
+            values = [texts.letters(value, self.is_numpy) if type(value) is str else value for value in values]
+        return values
+
     def holds(self, live: list[Any]) -> bool:
         """Whether what the program reads behind calls of Python is what it was when the program began."""
         assert self.later is not None
@@ -101,7 +109,7 @@ class Translation:
 
     def run(self, shape: Shape, live: list[Any]) -> Any:
         """Runs the program. Raises what Python would raise."""
-        values = shape.leaves + live
+        values = self.inputs(shape, live)
         run = foreign.run
         outer = run.objects, run.holds, run.acted, run.open
         objects: list[Any] = []

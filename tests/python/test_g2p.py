@@ -10,7 +10,9 @@ np = pytest.importorskip("numpy")
 pytest.importorskip("torch", reason="which other tests have imported, too")
 flexor = pytest.importorskip("flexor", reason="the engine is not built")
 
-WORDS = ("hello", "activationist", "a", "compilers")
+WORDS = ("hello", "activationist", "a", "compilers", "", "naïve")
+LETTERS = "etaoinshrdlucmfwypvbgkjqxz"
+SIXTY = [(LETTERS * 3)[length : 2 * length + 1] for length in range(20)] * 3
 
 pytestmark = pytest.mark.slow
 
@@ -31,13 +33,15 @@ def reader(monkeypatch):
         del sys.modules[name]
 
 
-def test_words_are_read_as_plain_python_reads_them(reader):
+def test_words_are_read_as_plain_python_reads_them_by_one_program(reader):
     jitted = flexor.jit(type(reader).predict)
-    wanted = [reader.predict(word) for word in WORDS]
-    assert wanted[0] == ["HH", "EH1", "L", "OW0"]
-    for _ in range(3):
-        assert [jitted(reader, word) for word in WORDS] == wanted
-    assert not jitted.stats()["fallbacks"]
+    before = flexor.stats()
+    assert jitted(reader, "hello") == ["HH", "EH1", "L", "OW0"]
+    for word in (*WORDS, *SIXTY):
+        assert jitted(reader, word) == reader.predict(word)
+    stats, after = jitted.stats(), flexor.stats()
+    assert not stats["fallbacks"] and not stats["foreign_calls"] and stats["translations"] == 1 and stats["watched"] == 0
+    assert after["compilations"] - before["compilations"] == 1 and after["interpreted_ops"] == before["interpreted_ops"]
 
 
 def test_the_encoder_is_one_program_for_every_length(reader):

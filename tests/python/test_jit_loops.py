@@ -46,6 +46,33 @@ def test_a_loop_of_no_one_and_many_passes():
     check(halvings, [(x, 2.0), (x, 0.6), (x, 1e-3), (torch.ones(1), 2.0), (torch.ones(9), 0.01)])
 
 
+def left_early(x, limit):
+    for i in range(20):
+        x = x + i
+        if x.sum() > limit:
+            break
+    else:
+        x = -x
+    return x, i
+
+
+LAYERS = [torch.nn.Linear(3, 3) if i % 2 else torch.nn.ReLU() for i in range(12)]
+
+
+def left_among_layers(x, limit):
+    for i in range(12):
+        x = LAYERS[i](x)
+        if x.sum() > limit:
+            return x, i
+    return x, -1
+
+
+def test_loops_that_are_left_early():
+    jitted = check(left_early, [(torch.ones(n), limit) for n, limit in ((3, 5.0), (3, 1.0), (2, 1e6), (7, 100.0), (1, 50.0))])
+    assert jitted.module(torch.ones(3), 5.0).dis().count("CALL_OP      reduce_sum") <= 2  # not one for each iteration
+    check(left_among_layers, [(torch.ones(3), limit) for limit in (2.0, 0.5, 1e6)])
+
+
 def layers_of(x, weights):
     out = [x]
     for k in range(weights.shape[0]):

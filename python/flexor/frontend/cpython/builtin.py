@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexor.frontend.cpython import attributes, calls, context, evaluate, helpers, instances, library, lowering, reflection, special
+from flexor.frontend.cpython import attributes, calls, context, evaluate, helpers, indexing, instances, library, lowering, reflection, special
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
     Arguments,
@@ -35,6 +35,8 @@ from flexor.frontend.cpython.values import (
     SequenceIterator,
     SetValue,
     SliceValue,
+    StringValue,
+    TextValue,
     TupleValue,
     Value,
     ZipIterator,
@@ -105,7 +107,7 @@ _READING = frozenset(
 _RESULTS = dict.fromkeys(("append", "appendleft", "extend", "insert", "update", "clear", "remove", "add", "discard", "reverse", "sort"), "none")
 
 
-def _container_method(t: Translator, owner: Any, name: str, arguments: Arguments, keywords: Keywords) -> Value:
+def _container_method(t: Translator, owner: Any, name: str, arguments: Arguments, keywords: Keywords) -> Value | None:
     """Methods of a container of somebody else's: some reading ones; the others are Python's in the run."""
     if isinstance(owner, dict) and name in ("items", "keys", "values") and not arguments:
         return DictView(Known(owner), name)
@@ -114,6 +116,10 @@ def _container_method(t: Translator, owner: Any, name: str, arguments: Arguments
         if attributes.contains(t, owner, key):
             return attributes.item(t, owner, key)
         return arguments[1] if len(arguments) > 1 else Known(None)
+    if type(owner) is dict and name == "get" and len(arguments) in (1, 2) and not keywords:
+        found = indexing.value_or(t, attributes.items(t, owner), *arguments)
+        if found is not NotImplemented:
+            return found  # type: ignore[no-any-return]
     result = t.foreign(f".{name}", getattr(owner, name), arguments, keywords, result=_RESULTS.get(name, "object"), is_pure=False)
     if name not in _READING:
         attributes.mark_changed(t, owner)
@@ -131,6 +137,8 @@ def length(t: Translator, value: Value) -> Value:
     if isinstance(value, RunList):
         assert isinstance(value.content, Dynamic)
         return t.writer.length(value.content)
+    if isinstance(value, StringValue):
+        return t.writer.size(t.read_letters(value), 0)
     if isinstance(value, Dynamic):
         if value.kind == "tensor" and value.rank > 0:
             return t.lowering.size(value, Known(0))  # type: ignore[no-any-return]
@@ -185,7 +193,7 @@ def class_of(t: Translator, value: Value) -> type | None:
         return {"int": int, "float": float, "bool": bool}.get(value.kind)
     if isinstance(value, PartialValue):
         return functools.partial
-    kinds: dict[type, type] = {ListValue: list, RunList: list, SetValue: set, FunctionValue: types.FunctionType, RangeIterator: range}
+    kinds: dict[type, type] = {ListValue: list, RunList: list, TextValue: str, StringValue: str, SetValue: set, FunctionValue: types.FunctionType, RangeIterator: range}
     if isinstance(value, (TupleValue, DictValue, InstanceValue)):
         return value.cls if value.cls is not helpers.Table else dict
     if isinstance(value, DictView):

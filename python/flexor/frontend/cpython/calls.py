@@ -58,13 +58,15 @@ from flexor.frontend.cpython.values import (
     RunList,
     SequenceIterator,
     SetValue,
+    StringValue,
+    TextValue,
     TupleValue,
     Value,
     ZipIterator,
     is_known,
     whole,
 )
-from flexor.frontend.cpython.writer import NotWritten
+from flexor.frontend.cpython.writer import NotWritten, growing
 
 if TYPE_CHECKING:
     from flexor.frontend.cpython.translate import Translator
@@ -123,7 +125,7 @@ def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywor
     if function is helpers.in_order:
         return _in_order(t, arguments)
     in_python = helpers.IN_PYTHON.get(function) if isinstance(function, (type, types.BuiltinFunctionType)) else None
-    reads = arguments and (is_open(arguments[0]) or (isinstance(arguments[0], RunList) and function in helpers.OF_LISTS))
+    reads = arguments and (is_open(arguments[0]) or (isinstance(arguments[0], (RunList, StringValue)) and function in helpers.OF_LISTS))
     if in_python is not None and reads and "key" not in keywords:
         assert isinstance(in_python, types.FunctionType)
         return _python(t, in_python, arguments, keywords)
@@ -311,11 +313,12 @@ def _framework(t: Translator, name: str, function: Any, arguments: Arguments, ke
         tensors = [v for v in (*arguments, *keywords.values()) if evaluate.is_tensor(v)]
         nested = [i for v in arguments if isinstance(v, (TupleValue, ListValue)) for i in v.items if evaluate.is_tensor(i)]
         if framework != t.lowering.framework:
-            if name in arrays.MADE_OF_NUMBERS:
+            if name in arrays.MADE_OF_NUMBERS or (name in arrays.MADE_OF_LISTS and arguments and arrays.is_list(arguments[0])):
                 t.begin_in("numpy")
             raise NotWritten("a function of another framework")
         if framework == "numpy" and not (tensors or nested or _has_arrays(arguments)) and name not in arrays.MADE_OF_NUMBERS:
-            raise NotWritten("numbers that NumPy makes scalars of")
+            if name not in arrays.MADE_OF_LISTS or not arguments or not arrays.is_list(arguments[0]):
+                raise NotWritten("numbers that NumPy makes scalars of")
         if "out" in keywords and framework == "torch":
             return _into(t, name, arguments, keywords)
         return arrays.check_axes(name, lowering.rows(framework)[name](t.lowering, arguments, keywords))  # type: ignore[no-any-return]
@@ -727,7 +730,7 @@ def append(t: Translator, target: Value, item: Value) -> None:
     """target.append(item)."""
     if isinstance(target, ListValue):
         target.items.append(item)
-    elif isinstance(target, RunList) and element_of([item]) == target.element:
+    elif isinstance(target, RunList) and suits(item, target.element):
         assert isinstance(target.content, Dynamic)
         refuse_shared(t, target)
         target.content = t.writer.append(target.content, item)
@@ -743,6 +746,12 @@ def refuse_shared(t: Translator, value: RunList) -> None:
         raise NotTranslated("a list that stands in another one of the run changed", t.state.top.line)
 
 
+def suits(item: Value, element: Element) -> bool:
+    """Whether a list of the run takes an item."""
+    found = element_of([item])
+    return found is not None and element in (found, growing(found))
+
+
 def element_of(items: list[Value]) -> Element | None:
     """What elements have in common; None where they have nothing."""
     kinds: set[Element] = set()
@@ -751,11 +760,13 @@ def element_of(items: list[Value]) -> Element | None:
             kinds.add((item.kind, item.dtype, item.rank))
         elif isinstance(item, Known) and type(item.object) in (bool, int, float):
             kinds.add((type(item.object).__name__, None, -1))
-        elif isinstance(item, RunList) and item.element[0] != "object":
+        elif isinstance(item, TextValue) or (isinstance(item, Known) and type(item.object) is str):
+            kinds.add(("text", None, -1))
+        elif isinstance(item, RunList) and item.element[0] not in ("object", "text"):
             kinds.add(("list", item.element, -1))
         elif isinstance(item, TupleValue) and item.cls is tuple and item.items:
             parts = tuple(element_of([part]) for part in item.items)
-            if not all(part is not None and part[0] not in ("object", "list") for part in parts):
+            if not all(part is not None and part[0] not in ("object", "list", "text") for part in parts):
                 return None
             kinds.add(("tuple", parts, -1))
         else:
@@ -846,7 +857,8 @@ def _dict_method(t: Translator, receiver: DictValue, name: str, arguments: Argum
         value = arguments[1] if len(arguments) > 1 else Known(None)
         table = indexing.table_of(t, receiver, arguments[0], value)
         return call(t, Known(helpers.Table.setdefault), [table, arguments[0], value], {})
-    if name == "get" and not keywords and evaluate.is_number(arguments[0]) and len(items) <= helpers.MOST_CHOICES:
-        otherwise = arguments[1] if len(arguments) > 1 else Known(None)
-        return call(t, Known(helpers.value_or), [DictValue(dict(items)), arguments[0], otherwise], {})
+    if name == "get" and not keywords and len(arguments) in (1, 2):
+        found = indexing.value_or(t, items, *arguments)
+        if found is not NotImplemented:
+            return found  # type: ignore[no-any-return]
     raise NotTranslated(f"dict.{name}", t.state.top.line)

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from flexor.frontend.cpython.arrays import MOST_NUMBERS
 from flexor.frontend.cpython.values import Dynamic, Known, ListValue, RunList, TupleValue, Value, is_int, is_none
 from flexor.frontend.cpython.writer import NotWritten, plain
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from flexor.frontend.cpython.writer import Writer
 
 
-MOST_NUMBERS = 64  # of a tensor that is made of numbers one by one
 
 
 class Composites:
@@ -386,11 +386,15 @@ class Composites:
 
     def made_tensor(self, data: Any, dtype: Any, device: Any) -> Any:
         """torch.tensor of numbers, or of lists of numbers."""
+        if isinstance(data, RunList):
+            joined = self.gathered(data, None)
+            number = {"bool": False, "int": 0, "float": 0.0}.get(data.element[0])
+            return joined if number is None else self.to(joined, self.fill_dtype(Known(number), dtype, device))
         if not isinstance(data, (ListValue, TupleValue)):
             data = self.lifted_lists(data)
         if not isinstance(data, (ListValue, TupleValue)):
             return self.number_tensor(data, dtype, device)
-        numbers = list(_leaves(data))
+        numbers = list(self.leaves_of(data))
         if len(numbers) > MOST_NUMBERS:
             raise NotWritten(f"more than {MOST_NUMBERS} numbers")
         if not numbers:
@@ -399,14 +403,23 @@ class Composites:
             order = {"bool": 0, "int": 1, "float": 2}
             kinds = [self.number_kind(number) for number in numbers]
             filled = self.fill_dtype(numbers[kinds.index(max(kinds, key=order.__getitem__))], dtype, device)
-        return self._stacked(data, filled)
+        return self.stacked(data, filled)
 
-    def _stacked(self, data: Any, dtype: Any) -> Any:
+    def leaves_of(self, data: Any) -> Iterator[Any]:
+        """The elements of lists in lists."""
+        if isinstance(data, (ListValue, TupleValue)):
+            for item in data.items:
+                yield from self.leaves_of(item)
+        else:
+            yield data
+
+    def stacked(self, data: Any, dtype: Any) -> Any:
+        """Numbers, or lists of numbers, as a tensor."""
         if not isinstance(data, (ListValue, TupleValue)):
             return self.writer.op("full", data, shape=[], dtype=dtype)
         if not data.items:
             return self.writer.op("zeros", shape=[0], dtype=dtype)
-        return self.writer.op("stack", *(self._stacked(item, dtype) for item in data.items), axis=0)
+        return self.writer.op("stack", *(self.stacked(item, dtype) for item in data.items), axis=0)
 
     def columns(self, parts: Any) -> Any:
         """torch.column_stack."""
@@ -682,14 +695,6 @@ class Composites:
         for label in labels:
             total = self.multiplied(total, sizes[label])
         return total
-
-
-def _leaves(data: Any) -> Iterator[Any]:
-    if isinstance(data, (ListValue, TupleValue)):
-        for item in data.items:
-            yield from _leaves(item)
-    else:
-        yield data
 
 
 def _is(value: Any, number: Any) -> bool:

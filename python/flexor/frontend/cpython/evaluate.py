@@ -28,6 +28,8 @@ from flexor.frontend.cpython.values import (
     SequenceIterator,
     SetValue,
     IndexIterator,
+    StringValue,
+    TextValue,
     TupleValue,
     Value,
     ZipIterator,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from flexor.frontend.cpython.translate import Translator
 
 _LONGEST_UNROLLED = 32
+_LONGEST_LEFT = 8  # of loops that the run may leave: what follows is written for each iteration
 
 # Operator -> (Python's function, its form in place, op of the registry, scalar operator or None)
 BINARY: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any], str, str | None]] = {
@@ -165,6 +168,11 @@ def binary(t: Translator, op: str, a: Value, b: Value, in_place: bool = False) -
         if in_place:
             a.objects = objects
         return a if in_place else SetValue(objects)
+    if op == "+" and not in_place and isinstance(a, RunList) and isinstance(b, ListValue) and all(calls.suits(i, a.element) for i in b.items):
+        longer = RunList(a.content, a.element)  # lists of the run are values
+        for item in b.items:
+            calls.append(t, longer, item)
+        return longer
     if op == "+" and (in_place or not isinstance(a, RunList)):
         joined = _joined(t, a, b, in_place)
         if joined is not NotImplemented:
@@ -274,6 +282,10 @@ def compare(t: Translator, op: str, a: Value, b: Value) -> Value | None:
         return t.attempt(lambda: t.writer.op(name, a, b), lambda: t.foreign(op, function, [a, b]))
     if is_number(a) and is_number(b):
         return t.writer.scalar(name, a, b)
+    if op in ("==", "!=") and any(isinstance(v, TextValue) for v in (a, b)) and all(isinstance(v, TextValue) or all_plain([v]) for v in (a, b)):
+        if any(isinstance(v, Known) and type(v.object) is not str for v in (a, b)):
+            return Known(op == "!=")
+        return t.writer.scalar(name, t.writer.number(a), t.writer.number(b))
     if op in ("==", "!="):
         first, second = as_sequence(t, a), as_sequence(t, b)
         if first is not None and second is not None:
@@ -384,8 +396,10 @@ def truth(t: Translator, value: Value) -> tuple[bool, Value | None]:
         return bool(value.objects), None
     if isinstance(value, DictView):
         return bool(view_items(t, value)), None
-    if isinstance(value, RunList):
-        return False, tested(t, ">", builtin.length(t, value), Known(0))
+    if isinstance(value, (RunList, StringValue)):
+        return truth(t, tested(t, ">", builtin.length(t, value), Known(0)))
+    if isinstance(value, TextValue):
+        return truth(t, tested(t, "!=", value, Known("")))
     if isinstance(value, Known):
         obj = value.object
         if type(obj) in (list, dict):
@@ -440,13 +454,13 @@ def iterator_of(t: Translator, value: Value) -> Value:
         return SequenceIterator(view_items(t, value), source=value.source if isinstance(value.source, DictValue) else None)
     if isinstance(value, SetValue):
         return SequenceIterator(Known(item) for item in set(value.objects))
-    if isinstance(value, RunList):
+    if isinstance(value, (RunList, StringValue)):
         return IndexIterator(value, t.writer.constant(0))
     if is_tensor(value):
         return IndexIterator(value, t.writer.constant(0))
     if isinstance(value, Known):
         obj = value.object
-        if isinstance(obj, range) and len(obj) > _LONGEST_UNROLLED and not t.knowledge.unrolls:
+        if isinstance(obj, range) and len(obj) > (_LONGEST_LEFT if _may_be_left(t) else _LONGEST_UNROLLED) and not t.knowledge.unrolls:
             t.has_rolled = True
             return RangeIterator(t.writer.constant(obj.start), Known(obj.stop), obj.step)
         if isinstance(obj, (str, bytes, range)):
@@ -459,6 +473,12 @@ def iterator_of(t: Translator, value: Value) -> Value:
         # Read once, as a for loop reads it; element by element from then on.
         return IndexIterator(t.foreign("iterate", tuple, [value]), t.writer.constant(0))
     raise NotTranslated(f"iteration over a {type(value).__name__}", t.state.top.line)
+
+
+def _may_be_left(t: Translator) -> bool:
+    """Whether a loop of a user's begins here that has a `break` or `return`."""
+    frame = t.state.top
+    return frame.pc in frame.flow.left and frame.globals.get("__name__") not in calls._OWN
 
 
 def is_static(iterator: Value) -> bool:
@@ -534,12 +554,16 @@ def advance(t: Translator, iterator: Value) -> Value:
         iterator.at += 1
         return _elements(t, iterator)[iterator.at - 1]
     if isinstance(iterator, RangeIterator):
-        item = iterator.following
+        item: Value = iterator.following
         following = computed(t, "+", item, Known(iterator.step))
         iterator.following = following
         return item
     if isinstance(iterator, IndexIterator):
-        item = indexing.element(t, iterator.container, iterator.at)
+        if isinstance(iterator.container, StringValue):
+            letter = t.writer.op("select", t.read_letters(iterator.container), axis=0, index=iterator.at)
+            item = TextValue(t.writer.item(letter))
+        else:
+            item = indexing.element(t, iterator.container, iterator.at)
         following = computed(t, "+", iterator.at, Known(1))
         iterator.at = following
         return item
@@ -580,6 +604,8 @@ def identical(t: Translator, a: Value, b: Value) -> Value:
     if a is b:
         return Known(True)
     t.objects.compare(a, b)
+    if any(isinstance(v, (StringValue, TextValue)) for v in (a, b)) and all(builtin.class_of(t, v) is str for v in (a, b)):
+        raise NotTranslated("whether two strings are one object", t.state.top.line)
     if all(class_name(v) == "bool" for v in (a, b)):
         return t.writer.scalar("eq", a, b)  # there are two of them
     if class_name(a) == class_name(b) and class_name(a) in ("int", "float"):
@@ -612,6 +638,8 @@ def contains(t: Translator, item: Value, container: Value) -> Value:
     if isinstance(container, (DictValue, SetValue)) and isinstance(item, Dynamic) and item.is_scalar:
         keys = container.items if isinstance(container, DictValue) else container.objects
         container = TupleValue([Known(key) for key in keys if type(key) in (bool, int, float)])
+    if isinstance(container, SetValue) and isinstance(item, TextValue):
+        container = TupleValue([Known(obj) for obj in container.objects if type(obj) is str])
     if isinstance(container, SetValue) and all_plain([item]):
         return Known(item.object in container.objects)  # type: ignore[attr-defined]
     if isinstance(container, Known) and isinstance(item, Known):

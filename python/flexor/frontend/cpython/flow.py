@@ -30,6 +30,7 @@ class Flow:
     guarded: frozenset[int]  # the same, with the steps of handlers
     closing: frozenset[int]  # steps whose handlers may look at GeneratorExit
     regions: tuple[Guarded | None, ...]  # of every step the region whose handler its exceptions go to first
+    left: frozenset[int]  # FOR_ITERs of loops that something in their body leaves
 
 
 # What a handler does to its own stack and to the variables that a comprehension has borrowed.
@@ -60,6 +61,13 @@ def _is_for_exceptions(handler: Sequence[Step]) -> bool:
     begins = [step.operation for step in handler[:3]] == [Operation.EXCEPTION_BEGIN, Operation.LOAD_GLOBAL, Operation.EXCEPTION_MATCH]
     cls = getattr(builtins, handler[1].arg, None) if begins else None
     return isinstance(cls, type) and issubclass(cls, Exception)
+
+
+def _is_left(steps: Sequence[Step], head: int) -> bool:
+    """Whether a `break` or `return` stands in the body of a loop."""
+    end = steps[head].arg
+    leaves = (s.operation is Operation.RETURN or (s.operation in JUMPS and not head <= s.arg < end) for s in steps[head + 1 : end])
+    return any(leaves)
 
 
 @functools.cache
@@ -127,4 +135,5 @@ def flow(code: types.CodeType) -> Flow:
         caught,
         frozenset(i for i, region in looked_at.items() if not _is_for_exceptions(steps[region.handler :])),
         tuple(regions),
+        frozenset(i for i, step in enumerate(steps) if step.operation is Operation.FOR_ITER and _is_left(steps, i)),
     )

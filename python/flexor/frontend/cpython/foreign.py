@@ -174,6 +174,8 @@ def write(
                 native = run.objects[native]
             elif operand.kind == "list" and operand.dtype == "object":
                 native = [run.objects[handle] for handle in native]
+            elif operand.kind == "list" and operand.rank == 0:
+                native = [number.item() for number in native]
             elif unwraps and isinstance(native, np.ndarray) and native.ndim == 0:
                 native = native[()]
             objects[id(operand)] = native
@@ -216,8 +218,8 @@ def write(
 
 def _check(value: Value, is_reader: bool, what: str, translator: Any) -> None:
     line = translator.state.top.line
-    if isinstance(value, RunList) and value.element[0] in ("list", "tuple"):
-        raise NotTranslated(f"a list of lists or tuples of the run handed to {what}", line)
+    if isinstance(value, RunList) and value.element[0] in ("list", "tuple", "text"):
+        raise NotTranslated(f"a list of lists, tuples or strings of the run handed to {what}", line)
     if isinstance(value, InstanceValue) and value.cls is helpers.Table:
         raise NotTranslated(f"a dict with keys of the run handed to {what}", line)
     if isinstance(value, (ArgumentObject, ArgumentItems, ArgumentMapping)):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
 import numpy as np
 
-from flexor.frontend.cpython import attributes, calls, evaluate, helpers, instances, lowering, special
+from flexor.frontend.cpython import attributes, calls, evaluate, helpers, instances, lowering, special, texts
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
     ArgumentDict,
@@ -16,11 +16,13 @@ from flexor.frontend.cpython.values import (
     ArgumentMapping,
     DictValue,
     Dynamic,
+    Element,
     InstanceValue,
     Known,
     ListValue,
     RunList,
     SliceValue,
+    TextValue,
     TupleValue,
     Value,
     is_int,
@@ -83,13 +85,64 @@ def _by_key(t: Translator, container: Value, index: Value) -> Value | None:
     return calls.call(t, Known(helpers.value_of), [DictValue(dict(items)), index], {})
 
 
+def value_or(t: Translator, items: dict[Any, Value], key: Value, otherwise: Value = Known(None)) -> Any:
+    """What get(key, otherwise) of a dict gives for a number or string that only the run knows; NotImplemented for another key, and where
+    many values are not alike. None: a function was entered that gives it."""
+    if t.lowering.framework == "numpy" and _is_integer(key):  # equal to the number that it is
+        key = t.writer.item(key)
+    is_text = isinstance(key, TextValue)
+    if not is_text and not evaluate.is_number(key):
+        return NotImplemented
+    is_small = len(items) <= helpers.MOST_CHOICES
+    if (is_text or (is_int(key) and not is_small)) and (found := _chosen(t, items, key, otherwise)) is not None:
+        return found
+    if is_small:
+        return calls.call(t, Known(helpers.value_or), [DictValue(dict(items)), key, otherwise], {})
+    element = calls.element_of(list(items.values()))
+    if element is None or not all(type(own) is (str if is_text else int) for own in items):
+        return NotImplemented
+    return calls.call(t, Known(helpers.Table.get), [_tabled(t, items, element), key, otherwise], {})
+
+
+def _chosen(t: Translator, items: dict[Any, Value], key: Value, otherwise: Value) -> Value | None:
+    """get(key, otherwise) of a dict of integers or strings, known as all of it is, in one step; None where it is another dict."""
+    values = [v.object if isinstance(v, Known) else None for v in (*items.values(), otherwise)]
+    kind = type(values[0])
+    if kind not in (int, str) or not all(type(v) is kind for v in values):
+        return None
+    if not all(type(own) is (str if isinstance(key, TextValue) else int) for own in items):
+        return None
+    *numbers, default = map(_number, values)
+    keys = list(map(_number, items))
+    if not all(-(2**63) <= n < 2**63 for n in (*keys, *numbers, default)):
+        return None
+    own_keys, own_values = (t.constant(tuple(part)) for part in (keys, numbers))
+    op = t.writer.op
+    is_own = op("eq", own_keys, t.writer.number(key) if isinstance(key, TextValue) else key)
+    chosen = op("reduce_sum", op("where", is_own, own_values, Known(0)))
+    found = t.writer.item(op("where", op("reduce_any", is_own), chosen, Known(default)))
+    return TextValue(found) if kind is str else found
+
+
+def _number(obj: Any) -> int:
+    return texts.number_of(obj) if type(obj) is str else obj  # type: ignore[no-any-return]
+
+
+def _tabled(t: Translator, items: dict[Any, Value], element: Element) -> InstanceValue:
+    """A dict of values that are alike as a table, with keys of one kind."""
+    keys: list[Value] = [Known(own) for own in items]
+    of_keys = calls.element_of(keys) or ("int", None, -1)
+    held = RunList(t.writer.list_of(keys, of_keys), of_keys), RunList(t.writer.list_of(list(items.values()), element), element)
+    return InstanceValue(helpers.Table, dict(zip(("_keys", "_values"), held)))
+
+
 def _by_place(t: Translator, items: list[Value], container: Value, index: Value) -> Value | None:
     """An item for a place that only the run knows: of a list of the run if they are alike, else a branch for each."""
     if not isinstance(index, Dynamic) or index.kind not in ("int", "bool"):
         raise NotTranslated("a list or tuple asked for a place that only the run knows", t.state.top.line)
     element = calls.element_of(items)
-    if element is not None and index.kind == "int":
-        return t.writer.element(t.writer.list_of(items, element[0]), index, element)
+    if element is not None and index.kind == "int" and (element[0] != "text" or len(items) > helpers.MOST_CHOICES):
+        return t.writer.element(t.writer.list_of(items, element), index, element)
     if len(items) > helpers.MOST_CHOICES:
         raise NotTranslated(f"a place that only the run knows, among more than {helpers.MOST_CHOICES} values that are not alike", t.state.top.line)
     is_list = isinstance(container, (ListValue, ArgumentList)) or (isinstance(container, Known) and isinstance(container.object, list))
@@ -368,9 +421,7 @@ def table_of(t: Translator, container: Value, key: Value, value: Value) -> Insta
         is_plain = container.cls is dict and not isinstance(container, (ArgumentDict, ArgumentMapping))
         if element is None or not is_plain or not all(type(own) is int for own in container.items):
             raise NotTranslated("a key that only the run knows written to a dict of other keys, or of values of several kinds", frame.line)
-        keys = RunList(t.writer.list_of([Known(own) for own in container.items], "int"), ("int", None, -1))
-        values = RunList(t.writer.list_of(list(container.items.values()), element[0]), element)
-        made = InstanceValue(helpers.Table, {"_keys": keys, "_values": values})
+        made = _tabled(t, container.items, element)
         t.state = t.state.copy({id(container): made})  # every name of the dict has to see it
         container = made
     assert isinstance(container, InstanceValue)
@@ -397,16 +448,16 @@ def set_item(t: Translator, container: Value, index: Value, value: Value) -> Non
         return
     if isinstance(container, ListValue) and isinstance(index, Dynamic) and index.kind == "int":
         element = calls.element_of([*container.items, value])
-        if element is None:
+        if element is None or (element[0] == "text" and len(container.items) <= helpers.MOST_CHOICES):
             if len(container.items) > helpers.MOST_CHOICES:
                 raise NotTranslated("a place that only the run knows written, of values that are not alike", t.state.top.line)
             instances.dropped(t, calls.call(t, Known(helpers.put_at), [container, index, value], {}))
             return
         # Every name of the list has to see the new one.
-        made = RunList(t.writer.list_of(container.items, element[0]), element)
+        made = RunList(t.writer.list_of(container.items, element), element)
         t.state = t.state.copy({id(container): made})
         container = made
-    if isinstance(container, RunList) and evaluate.is_number(index) and calls.element_of([value]) == container.element:
+    if isinstance(container, RunList) and evaluate.is_number(index) and calls.suits(value, container.element):
         assert isinstance(container.content, Dynamic)
         calls.refuse_shared(t, container)
         container.content = t.writer.set_element(container.content, index, value)

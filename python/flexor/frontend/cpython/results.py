@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flexor.frontend.cpython import helpers
+from flexor.frontend.cpython import helpers, texts
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
     ArgumentItems,
@@ -23,9 +23,11 @@ from flexor.frontend.cpython.values import (
     RunList,
     SetValue,
     SliceValue,
+    TextValue,
     TupleValue,
     Value,
 )
+from flexor.frontend.cpython.writer import IN_TENSORS
 
 Template = tuple[Any, ...]
 
@@ -68,7 +70,9 @@ def template(value: Value) -> tuple[Template, list[Dynamic]]:
             at = next((i for i, other in enumerate(values) if other is v), len(values))
             if at == len(values):
                 values.append(v)
-            return ("value", at, v.kind if v.kind != "list" else f"list of {v.dtype}")
+            return ("value", at, v.kind if v.kind != "list" else f"list of {v.dtype}" + " in tensors" * (v.rank == 0))
+        if isinstance(v, TextValue):
+            return ("value", describe(v.number)[1], "text")
         if isinstance(v, (ArgumentList, ArgumentDict)):
             return ("input", v.origin)
         if isinstance(v, (ArgumentObject, ArgumentItems, ArgumentMapping)):
@@ -116,7 +120,7 @@ def computed(value: Value, constant: Callable[[Any], Dynamic]) -> Value:
         raise NotTranslated(f"a result that is a {type(obj).__name__}")
     if isinstance(value, Dynamic) and value.kind != "object" and (value.kind, value.dtype) != ("list", "object"):
         return Dynamic(value.kind, value.native, None, value.dtype, value.rank)
-    if isinstance(value, RunList):
+    if isinstance(value, RunList) and value.element[0] != "text":
         return one(value.content)
     if isinstance(value, TupleValue):
         return TupleValue([one(item) for item in value.items], value.cls)
@@ -194,11 +198,13 @@ def _nested(at: int, element: Element, is_numpy: bool) -> Callable[[Sequence[Any
     """The builder of lists and tuples in a list of the run."""
 
     def made(value: Any, of: Element) -> Any:
-        kind, inside, _ = of
+        kind, inside, rank = of
         if kind == "tuple":
             return tuple([made(part, one) for part, one in zip(value, inside)])
         if kind == "list":
             return [made(part, inside) for part in value]
+        if rank == 0 and kind in IN_TENSORS:
+            return value.item()
         return _as_numpy_gives(value) if is_numpy and kind == "tensor" else value
 
     return lambda values, inputs, objects: made(values[at], element)
@@ -235,6 +241,14 @@ def builder(described: Template, is_numpy: bool) -> Callable[[Sequence[Any], Any
             return lambda values, inputs, objects: [objects[handle] for handle in values[at]]
         if isinstance(described[2], tuple):
             return _nested(at, described[2], is_numpy)
+        if described[2] == "text":
+            return lambda values, inputs, objects: texts.text_of(values[at])
+        if described[2] == "list of text":
+            return lambda values, inputs, objects: list(map(texts.text_of, values[at]))
+        if described[2] == "list of text in tensors":
+            return lambda values, inputs, objects: [texts.text_of(number.item()) for number in values[at]]
+        if described[2].endswith(" in tensors"):
+            return lambda values, inputs, objects: [number.item() for number in values[at]]
         if is_numpy and described[2] == "list of tensor":
             return lambda values, inputs, objects: [_as_numpy_gives(element) for element in values[at]]
         if is_numpy and described[2] == "tensor":

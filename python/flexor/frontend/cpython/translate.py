@@ -15,6 +15,7 @@ Laws
 from __future__ import annotations
 
 import dataclasses
+import sys
 import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -38,6 +39,7 @@ from flexor.frontend.cpython.values import (
     Known,
     ListValue,
     RunList,
+    StringValue,
     TupleValue,
     Value,
     dynamics,
@@ -45,7 +47,7 @@ from flexor.frontend.cpython.values import (
     is_none,
     parts_apart,
 )
-from flexor.frontend.cpython.writer import NotKnown, NotWritten, Writer, dtype_name
+from flexor.frontend.cpython.writer import NotKnown, NotWritten, Writer, dtype_name, growing
 
 if TYPE_CHECKING:
     from flexor._weights import Weights
@@ -92,6 +94,10 @@ class Knowledge:
     gives: dict[types.CodeType, Value] = dataclasses.field(default_factory=dict)  # what they give,
     loosened: set[tuple[types.CodeType, str]] = dataclasses.field(default_factory=set)  # numbers among arguments that are of the run,
     handed: dict[Any, list[Any]] = dataclasses.field(default_factory=dict)  # and what they read for every call, by kinds of arguments
+
+    def fix(self, names: set[str]) -> None:
+        """Arguments have to be known: what has been found out without that may be otherwise with it, and is forgotten."""
+        vars(self).update(vars(Knowledge(fixed=self.fixed | names, framework=self.framework)))
 
 
 @dataclasses.dataclass
@@ -161,6 +167,9 @@ class Translator:
         self.flags: list[Dynamic] = []  # arguments that have decided branches
         self.learns = False  # the kinds of some results are still to be seen
         self.arguments: dict[str | None, str] = {}  # names by which values of arguments may become known
+        self.strings: dict[str, Dynamic] = {}  # arguments that only the run knows: the tensors of their letters, by name
+        self.read_strings: set[int] = set()  # the ids of those that are looked at
+        self._constants: dict[tuple[int, ...], Any] = {}
         self.classes: dict[str, type] = {}  # of inputs that are no plain tensors
         self.examples: dict[str, int] = {}  # sizes of the arguments of the call that is translated, by their text form
         self.exits: dict[Any, Exit] = {}
@@ -369,8 +378,10 @@ class Translator:
             for item in value.items:
                 if isinstance(item, RunList):
                     item.is_shared = True
+            if not self.is_for_file:  # whose results are what they are in the run
+                element = growing(element)
             # Every name of the list has to see the new one.
-            return state.copy({id(value): RunList(self.writer.list_of(value.items, element[0]), element)})
+            return state.copy({id(value): RunList(self.writer.list_of(value.items, element), element)})
         return state
 
     def _learn(self, chain: Any, state: State, keys: dict[Any, Any], places: dict[Any, Value]) -> None:
@@ -740,6 +751,15 @@ class Translator:
         """Whether there are tensors among values that may be copies in the place of views, or that views may be of."""
         return any(not v.is_fresh and v.kind in ("tensor", "list") and (has_inputs or v.anywhere is None) for v in dynamics(values))
 
+    def constant(self, numbers: tuple[int, ...]) -> Value:
+        """A tensor of integers that the program holds."""
+        if numbers not in self._constants:
+            array: Any = np.array(numbers, np.int64)
+            if self.lowering.framework == "torch":
+                array = sys.modules["torch"].from_numpy(array).to(self.lowering.device)
+            self._constants[numbers] = array
+        return self.known(self._constants[numbers])
+
     def made(self, cls: type, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Known:
         """An object that nothing but the program sees, made of plain objects; one serves every call, as it is not written to."""
         if id(cls) in self.private:
@@ -764,10 +784,30 @@ class Translator:
             self.knowledge.by_python |= made_by
             raise Restart
 
+    def string(self, name: str, letters: Dynamic) -> StringValue:
+        """An argument that only the run knows."""
+        self.strings[name] = letters
+        return StringValue(letters)
+
+    def read_letters(self, value: StringValue) -> Dynamic:
+        """The numbers of the letters of an argument."""
+        self.read_strings.add(id(value.letters))
+        return value.letters
+
+    @property
+    def unsuited_strings(self) -> set[str]:
+        """Arguments that had better be known: those that are not read, and all of them beside calls of Python or on a device."""
+        if self.foreign_calls or self.typed_calls or self.lowering.device != "cpu":
+            return set(self.strings)
+        return {name for name, letters in self.strings.items() if id(letters) not in self.read_strings}
+
     def begin_in(self, framework: str) -> None:
         """Begins anew in a framework; returns where tensors among the inputs have said which it is."""
-        if self.knowledge.framework is None and all(v.kind != "tensor" or v is self.stand_in for v in self.writer.inputs):
+        constants = {id(array) for array in self._constants.values()}
+        others = (self.stand_in, *self.strings.values(), *(value for obj, _, value in self.live_inputs if id(obj) in constants))
+        if self.knowledge.framework is None and all(v.kind != "tensor" or any(v is o for o in others) for v in self.writer.inputs):
             self.knowledge.framework = framework
+            self.knowledge.fix(set())  # what the other framework left to Python is forgotten
             raise Restart
 
     def check_framework(self, obj: Any) -> None:

@@ -119,13 +119,31 @@ Element = tuple[str, Any, int]
 
 
 class RunList(Value):
-    """A list whose length only the run knows; `content` is a Dynamic of kind "list". Elements are alike: (kind, dtype, rank), or
-    ("list", what their elements are, -1), or ("tuple", what each of them is, -1). is_shared: it stands in such a list, which would not see it change."""
+    """A list whose length only the run knows; `content` is a Dynamic of kind "list". Elements are alike: (kind, dtype, rank), kind "text"
+    of strings, or ("list", what their elements are, -1), or ("tuple", what each of them is, -1). is_shared: it stands in such a list, which would not see it change."""
 
     __slots__ = ("content", "element", "is_shared")
 
     def __init__(self, content: Value, element: Element, is_shared: bool = False) -> None:
         self.content, self.element, self.is_shared = content, element, is_shared
+
+
+class TextValue(Value):
+    """A string that only the run knows; `number` is the one that it has (see `texts`)."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: Value) -> None:
+        self.number = number
+
+
+class StringValue(Value):
+    """A string among the arguments that only the run knows; `letters` is a tensor of their numbers."""
+
+    __slots__ = ("letters",)
+
+    def __init__(self, letters: Dynamic) -> None:
+        self.letters = letters
 
 
 class SetValue(Value):
@@ -354,6 +372,8 @@ _PARTS: dict[type, tuple[tuple[str, ...], tuple[str, ...]]] = {
     SliceValue: (("start", "stop", "step"), ()),
     ListValue: (("items",), ()),
     RunList: (("content",), ("element", "is_shared")),
+    TextValue: (("number",), ()),
+    StringValue: (("letters",), ()),
     SetValue: ((), ("objects",)),
     DictValue: (("items",), ("cls",)),
     ArgumentList: (("items",), ("cls", "origin")),

@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 
 from flexor import _flexor
 from flexor.errors import FlexorError
-from flexor.frontend.cpython.values import SCALARS, Dynamic, Element, Known, ListValue, RunList, TupleValue, Value, dynamics
+from flexor.frontend.cpython import texts
+from flexor.frontend.cpython.values import SCALARS, Dynamic, Element, Known, ListValue, RunList, TextValue, TupleValue, Value, dynamics
 
 
 _EXAMPLES = {"int": 0, "float": 0.0, "bool": False, "object": 0}
@@ -214,21 +215,33 @@ class Writer:
 
     # ----------------------------------------------------------------------------------------------------------- lists
 
-    # A Dynamic of kind "list" has the kind of its elements in the place of a dtype; objects are in it by their handles.
+    # A Dynamic of kind "list" has the kind of its elements in the place of a dtype; objects are in it by their handles, and numbers
+    # and strings of a list that grows as tensors without axes (rank 0): one program serves such a list whatever its length.
 
-    def list_of(self, items: Sequence[Value], kind: str) -> Dynamic:
+    def list_of(self, items: Sequence[Value], element: Element) -> Dynamic:
         """A list of the run."""
-        return Dynamic("list", self.function.build_list([self._handle(v) for v in items]), None, kind)
+        kind, _, rank = element
+        made = Dynamic("list", None, None, kind, rank if kind in IN_TENSORS else -1)
+        made.native = self.function.build_list([self._handle(v, made) for v in items])
+        return made
 
     def append(self, content: Dynamic, item: Value) -> Dynamic:
         """The list with an element more."""
-        return Dynamic("list", self.function.append(content.native, self._handle(item)), None, content.dtype)
+        return Dynamic("list", self.function.append(content.native, self._handle(item, content)), None, content.dtype, content.rank)
 
-    def _handle(self, value: Value) -> Any:
-        if isinstance(value, RunList):
+    def number(self, value: Value) -> Value:
+        """The number of a string."""
+        return value.number if isinstance(value, TextValue) else Known(texts.number_of(plain(value)))
+
+    def _handle(self, value: Value, content: Dynamic) -> Any:
+        if content.dtype == "text":
+            value = self.number(value)
+        if content.rank == 0:
+            value = self.op("full", value, shape=[], dtype=IN_TENSORS[content.dtype or ""])
+        elif isinstance(value, RunList):
             value = value.content
         elif isinstance(value, TupleValue):
-            value = self.list_of(value.items, "any")
+            value = self.list_of(value.items, ("any", None, -1))
         raw = value.native if isinstance(value, Dynamic) and value.kind == "object" else self.raw(value)
         return raw if isinstance(value, Dynamic) else self.function.constant(raw)
 
@@ -241,18 +254,25 @@ class Writer:
             return TupleValue([self.element(held, Known(at), part) for at, part in enumerate(dtype)])
         if kind == "list":
             native = self.function.get(content.native, self.raw(index), "any")
-            return RunList(Dynamic("list", native, None, dtype[0]), dtype, is_shared=True)
+            return RunList(Dynamic("list", native, None, dtype[0], dtype[2] if dtype[0] in IN_TENSORS else -1), dtype, is_shared=True)
+        if content.rank == 0:
+            name = IN_TENSORS[kind]
+            held = Dynamic("tensor", self.function.get(content.native, self.raw(index), promise_text("tensor", name, 0)), None, name, 0)
+            return TextValue(self.item(held)) if kind == "text" else self.item(held)
         native = self.function.get(content.native, self.raw(index), promise_text(kind, dtype, rank))
-        return Dynamic(kind, native, None, dtype, rank)
+        return TextValue(Dynamic("int", native)) if kind == "text" else Dynamic(kind, native, None, dtype, rank)
 
     def set_element(self, content: Dynamic, index: Value, item: Value) -> Dynamic:
         """The list with an element replaced."""
         self.count += 1
-        return Dynamic("list", self.function.set(content.native, self.raw(index), self._handle(item)), None, content.dtype)
+        native = self.function.set(content.native, self.raw(index), self._handle(item, content))
+        return Dynamic("list", native, None, content.dtype, content.rank)
 
     def join(self, op: str, content: Dynamic, axis: int, element: Element) -> Dynamic:
-        """concat or stack of a list of tensors that are alike."""
+        """concat or stack of a list of tensors that are alike; stack of numbers in tensors."""
         kind, dtype, rank = element
+        if op == "stack" and rank == 0 and kind in IN_TENSORS and kind != "text":
+            kind, dtype = "tensor", IN_TENSORS[kind]
         if kind != "tensor" or not isinstance(dtype, str) or rank < 0:
             raise NotWritten("a list of something else than tensors of one dtype and rank")
         rank += op == "stack"
@@ -353,6 +373,14 @@ class Writer:
         return taken
 
 
+IN_TENSORS = {"bool": "bool", "int": "int64", "float": "float64", "text": "int64"}
+
+
+def growing(element: Element) -> Element:
+    """The elements of a list that grows."""
+    return (element[0], None, 0) if element[0] in IN_TENSORS else element
+
+
 SHORT_DTYPES: dict[str, str] = _flexor.dtypes()  # by framework name
 _PYTHON_DTYPES = {float: "float64", int: "int64", bool: "bool"}
 
@@ -361,7 +389,7 @@ def promise_text(kind: str, dtype: str | None, rank: int, sizes: Sequence[str] =
     """The text form of the type of a Dynamic."""
     if kind == "tensor" and dtype is not None and rank >= 0:
         return f"{SHORT_DTYPES[dtype]}[{', '.join(sizes or '?' * rank)}]"
-    return {"int": "int", "float": "float", "bool": "bool", "object": "int"}.get(kind, "any")
+    return {"int": "int", "float": "float", "bool": "bool", "object": "int", "text": "int"}.get(kind, "any")
 
 
 def dtype_name(obj: Any) -> str | None:
