@@ -19,11 +19,9 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-import numpy as np
-
-from flexor import _background, _collector, _kinds, _saved, _weights
-from flexor._arguments import Abstract, Shape, Unreadable, is_plain_tuple
-from flexor._flexor_fast import Guards, JitBase
+from flexor import _ambient, _background, _binding, _collector, _kinds, _saved, _weights
+from flexor._arguments import Abstract, Shape, Unreadable
+from flexor._flexor_fast import JitBase
 from flexor._module import Module
 from flexor._options import Dim, Options
 from flexor._translation import Translation, serving
@@ -32,7 +30,6 @@ from flexor.frontend.cpython import NotTranslated
 from flexor.frontend.cpython import foreign as _foreign
 from flexor.frontend.cpython import reasons as _reasons
 from flexor.frontend.cpython.decode import Restart
-from flexor.frontend.cpython.guards import MISSING
 from flexor.frontend.cpython.state import Frame
 from flexor.frontend.cpython.translate import ASSUMPTION, UNTOUCHED, Knowledge, Translator
 from flexor.frontend.cpython.values import DictValue, Known, TupleValue
@@ -91,7 +88,7 @@ class Jit(JitBase, Generic[P, R]):
         self._flexor_function: Any = target
         self.options = options
         self._dims = options.dims
-        self._titles = _titles_of(target)
+        self._titles = _binding.titles_of(target)
         self._fallback = options.fallback
         self._session = options.session()
         if options.weights == "frozen":
@@ -152,7 +149,7 @@ class Jit(JitBase, Generic[P, R]):
             return self._flexor_function(*args, **kwargs)
         if self._code is not None and self._flexor_function.__code__ is not self._code:
             self._forget()
-        reason = _ambient_reason()
+        reason = _ambient.reason()
         if reason is not None:
             return self._python(reason, args, kwargs)
         try:
@@ -174,15 +171,7 @@ class Jit(JitBase, Generic[P, R]):
     # --------------------------------------------------------------------------------------------------------- calls
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        code = self._code
-        if code is None:
-            return {"target": self._flexor_function, **{f"args[{i}]": a for i, a in enumerate(args)}, **kwargs}
-        if not kwargs and len(args) == code.co_argcount and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
-            if not code.co_kwonlyargcount:
-                return dict(zip(code.co_varnames, args))
-        bound = _own_signature(self._flexor_function).bind(*args, **kwargs)
-        bound.apply_defaults()
-        return dict(bound.arguments)
+        return _binding.bound(self._flexor_function, self._code, args, kwargs)
 
     def _forget(self) -> None:
         """The function has got another code."""
@@ -194,7 +183,7 @@ class Jit(JitBase, Generic[P, R]):
 
     def _run(self, key: Any, translation: Translation, shape: Shape, live: list[Any], args: Any, kwargs: Any) -> Any:
         weights = translation.weights
-        if _needs_gradient(shape.leaves) or _needs_gradient(live) or (weights is not None and _is_recorded() and weights.require_gradients()):
+        if _ambient.needs_gradient(shape.leaves) or _ambient.needs_gradient(live) or (weights is not None and _ambient.is_recorded() and weights.require_gradients()):
             return self._python("requires_grad in grad mode", args, kwargs)
         if not translation.is_watched:
             return self._watch(key, translation, live, args, kwargs)
@@ -264,7 +253,7 @@ class Jit(JitBase, Generic[P, R]):
             return
         with self._lock:
             translation.forms.add(form)
-            shape, guards = _plan(self._fixed, self._flexor_function, self._code, self._bind(args, kwargs), form)
+            shape, guards = _binding.plan_of(self._fixed, self._flexor_function, self._code, self._bind(args, kwargs), form)
             translation.add_to(self, shape, form, guards)
 
     def _watch(self, key: Any, translation: Translation, live: list[Any], args: Any, kwargs: Any) -> Any:
@@ -390,7 +379,7 @@ class Jit(JitBase, Generic[P, R]):
     ) -> Translator:
         """The translator that got to the end; it begins anew whenever it has learnt something."""
         while True:
-            translator = Translator(knowledge.framework or _framework(bound.values()), knowledge, self._name(), weights(), is_for_file=is_for_file)
+            translator = Translator(knowledge.framework or _ambient.framework_of(bound.values()), knowledge, self._name(), weights(), is_for_file=is_for_file)
             try:
                 self._write(translator, bound)
             except Restart:
@@ -439,7 +428,7 @@ class Jit(JitBase, Generic[P, R]):
             translator.guards.attribute(function, "__code__", self._code)
             frame = Frame(self._code, function.__globals__, 0)
             frame.locals = dict(values)
-            _, gathered = _variadic_names(self._code)
+            _, gathered = _binding.variadic_names(self._code)
             if gathered is not None:  # a dict that is new for every call
                 given = values[gathered]
                 assert isinstance(given, DictValue)
@@ -564,121 +553,12 @@ class Jit(JitBase, Generic[P, R]):
         return any(id(entry.tensor) in ids for made in translations if made.weights is not None for entry in made.weights.entries)
 
 
-def _own_signature(function: Any) -> inspect.Signature:
-    """The signature of a function's code, not the one that it shows for what it wraps."""
-    bare = types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
-    bare.__kwdefaults__ = function.__kwdefaults__
-    return inspect.signature(bare)
-
-
-def _titles_of(target: Any) -> dict[str, str]:
-    """The names of parameters, by those that arguments have here, where they go by their places: those of no function of Python."""
-    if isinstance(target, types.FunctionType):
-        return {}
-    try:
-        names = inspect.signature(getattr(target, "forward", target)).parameters
-    except (TypeError, ValueError):
-        return {}
-    return {f"args[{place}]": name for place, name in enumerate(names)}
-
-
 def _mark_coroutine(jit: Jit[..., Any]) -> None:
     """Lets inspect and asyncio see that calls give coroutines."""
     if hasattr(inspect, "markcoroutinefunction"):
         inspect.markcoroutinefunction(jit)
     else:
         jit._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined]
-
-
-def _plan(fixed: frozenset[str], function: Any, code: types.CodeType | None, bound: dict[str, Any], form: tuple[int, tuple[str, ...]]) -> tuple[Shape, list[Any]]:
-    """The shape of arguments in calls of one form, with steps that say where each argument stands, and guards of the defaults."""
-    positional, keywords = form
-    shape = Shape(fixed)
-    places = {name: positional + i for i, name in enumerate(keywords)}
-    if code is None:
-        places.update((f"args[{i}]", i) for i in range(positional))
-        places["target"] = -1
-    else:
-        places.update((name, i) for i, name in enumerate(code.co_varnames[: min(positional, code.co_argcount)]))
-
-    def add(name: str, place: int, obj: Any) -> None:
-        if shape.steps is not None:
-            shape.steps.append(("from", place, None if place >= 0 else obj))
-        shape.add(name, obj)
-
-    defaults = []
-    variadic, named = _variadic_names(code)
-    for name, obj in bound.items():
-        if name == variadic:
-            assert code is not None
-            for i, item in enumerate(obj):
-                add(f"{name}[{i}]", code.co_argcount + i, item)
-            if is_plain_tuple(tuple, obj) and obj:  # known whole: its numbers are no inputs
-                shape.steps = None
-        elif name == named:
-            for key, item in obj.items():
-                add(f"{name}[{key!r}]", places[key], item)
-        else:
-            place = places.get(name, -1)
-            if place < 0 and code is not None:
-                defaults.append(name)
-            add(name, place, obj)
-    if not defaults:
-        return shape, []
-    checks: list[Any] = [("attribute", function, a, getattr(function, a)) for a in ("__defaults__", "__kwdefaults__")]
-    checks += [("item", function.__kwdefaults__, n, function.__kwdefaults__[n]) for n in defaults if n in (function.__kwdefaults__ or {})]
-    return shape, [Guards(checks, MISSING)]
-
-
-def _variadic_names(code: types.CodeType | None) -> tuple[str | None, str | None]:
-    """The names of *args and **kwargs."""
-    if code is None:
-        return None, None
-    rest = code.co_argcount + code.co_kwonlyargcount
-    has_args, has_named = bool(code.co_flags & inspect.CO_VARARGS), bool(code.co_flags & inspect.CO_VARKEYWORDS)
-    return code.co_varnames[rest] if has_args else None, code.co_varnames[rest + has_args] if has_named else None
-
-
-def _framework(objects: Any) -> str:
-    """The framework of the first tensor in arguments; torch where there is none."""
-    torch = sys.modules.get("torch")
-    for obj in objects:
-        if isinstance(obj, (np.ndarray, np.generic)):
-            return "numpy"
-        if torch is not None and isinstance(obj, (torch.Tensor, torch.nn.Module)):
-            return "torch"
-        if isinstance(obj, (tuple, list)):
-            found = _framework(obj)
-            if obj and found == "numpy":
-                return found
-        if isinstance(obj, dict) and obj and _framework(obj.values()) == "numpy":
-            return "numpy"
-    return "torch" if torch is not None else "numpy"
-
-
-def _is_recorded() -> bool:
-    """Whether torch records what is computed, for gradients."""
-    torch = sys.modules.get("torch")
-    return torch is not None and bool(torch.is_grad_enabled())
-
-
-def _needs_gradient(objects: list[Any]) -> bool:
-    if not _is_recorded():
-        return False
-    torch: Any = sys.modules["torch"]
-    return any(isinstance(obj, torch.Tensor) and obj.requires_grad for obj in objects)
-
-
-def _ambient_reason() -> str | None:
-    """Why the frameworks are in a state that a program does not follow."""
-    torch = sys.modules.get("torch")
-    if torch is None:
-        return None
-    if torch.is_autocast_enabled("cpu"):
-        return "autocast"
-    if torch._C._len_torch_function_stack() or torch._C._len_torch_dispatch_stack():
-        return "a torch function or dispatch mode"
-    return None
 
 
 def _restore(target: Any, options: Options) -> Jit[..., Any]:
