@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "runtime/kernels/strided_copy.h"
+#include "runtime/stop_check.h"
 #include "runtime/thread_pool.h"
+#include "support/diagnostic.h"
 
 namespace flexor::vm {
 
@@ -146,6 +148,27 @@ void RunLists::join(const ListStep& step, void* data, std::span<const std::int64
     if (elements_in_all * bytes < kSerialBytes) return copy_some(0, count);
     const std::int64_t pieces = std::min<std::int64_t>(count, elements_in_all * bytes / (kSerialBytes / 2));
     runtime::parallel_for(count, (count + pieces - 1) / pieces, copy_some);
+}
+
+Expected<void> RunLists::join_on_host(const executable::ListStep& step, DeviceRun& device, const Tensor& target,
+                                      runtime::StopCheck* stop) const {
+    std::vector<Tensor> copies;
+    std::vector<void*> addresses;
+    for (std::int64_t i = 0; i < length(step.list); ++i) {
+        const Tensor element = Tensor::from_blob(item(step.list, i).data, target.dtype(), sizes(step.list, i),
+                                                 strides(step.list, i), nullptr, nullptr, device.place());
+        FLEXOR_ASSIGN(Tensor copy, device.to_host(element));
+        addresses.push_back(copy.data());
+        copies.push_back(std::move(copy));
+    }
+    const Tensor memory = Tensor::empty(target.dtype(), {target.numel()});
+    if (!memory.defined()) return Diagnostic(DiagnosticId::kOutOfMemory).operand("a copy of a joined list");
+    const Tensor joined = memory.view(memory.data(), target.dtype(), target.sizes(), target.strides());
+    {
+        const runtime::StopScope scope(stop, runtime::StopScope::Role::kOwner);
+        join(step, joined.data(), joined.strides(), addresses);
+    }
+    return device.put_back(joined, target);
 }
 
 }  // namespace flexor::vm

@@ -11,6 +11,8 @@
 
 #include "executable/executable.h"
 #include "flexor/dtype.h"
+#include "runtime/stop_check.h"
+#include "vm/device_run.h"
 #include "vm/run_memory.h"
 
 namespace flexor::vm {
@@ -72,6 +74,9 @@ public:
     // lie instead; empty: where they are.
     void join(const executable::ListStep& step, void* data, std::span<const std::int64_t> strides,
               std::span<void* const> copies = {}) const;
+    // The same with elements and `target` on a device, by way of copies on the host.
+    Expected<void> join_on_host(const executable::ListStep& step, DeviceRun& device, const Tensor& target,
+                                runtime::StopCheck* stop) const;
 
 private:
     const ListElements& elements(executable::ListSlot list) const {

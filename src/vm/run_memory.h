@@ -1,6 +1,8 @@
 #pragma once
-// The memory of one run, counted: what buffer slots and lists hold.
+// The memory of one run: what buffer slots and lists hold, counted, and the arena.
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "flexor/tensor.h"
@@ -81,6 +83,28 @@ private:
     runtime::PoolCache& cache_;
     std::size_t count_ = 0;
     std::int32_t free_ = -1;
+};
+
+// An arena for the length of a run; a run inside the run gets one of its own.
+class ArenaLease {
+public:
+    ArenaLease(runtime::Arena* arena, const std::shared_ptr<runtime::Pool>& pool) {
+        if (arena->acquire()) {
+            arena_ = arena;
+        } else {
+            own_.emplace(pool);
+            own_->acquire();
+            arena_ = &*own_;
+        }
+    }
+    ~ArenaLease() { arena_->release(); }
+    ArenaLease(const ArenaLease&) = delete;
+    ArenaLease& operator=(const ArenaLease&) = delete;
+    void* reserve(std::size_t bytes) { return arena_->reserve(bytes); }
+
+private:
+    std::optional<runtime::Arena> own_;
+    runtime::Arena* arena_;
 };
 
 }  // namespace flexor::vm

@@ -12,6 +12,7 @@
 #include "support/text.h"
 #include "tensor/element.h"
 #include "vm/device_graphs.h"
+#include "vm/output_memory.h"
 
 namespace flexor::vm {
 
@@ -26,55 +27,7 @@ using executable::Step;
 using executable::TensorRef;
 using executable::Terminator;
 
-Diagnostic located(Diagnostic diagnostic, const bytecode::Module& module, std::int32_t function, std::int32_t pc) {
-    const bytecode::Function& f = module.functions[static_cast<std::size_t>(function)];
-    if (diagnostic.where().function.empty()) diagnostic.function(f.name);
-    if (diagnostic.where().pc < 0) diagnostic.pc(pc);
-    if (diagnostic.where().source.empty()) {
-        const bytecode::SourcePosition* best = nullptr;
-        for (const bytecode::SourcePosition& position : f.positions) {
-            if (position.pc > pc) break;
-            best = &position;
-        }
-        if (best != nullptr && best->line > 0) diagnostic.source(best->file + ":" + std::to_string(best->line));
-    }
-    return diagnostic;
-}
-
-Diagnostic raised(const Failure& failure, std::string found) {
-    Diagnostic diagnostic(failure.id);
-    if (!failure.op.empty()) diagnostic.op(failure.op);
-    if (!failure.constraint.empty()) diagnostic.constraint(failure.constraint);
-    if (!found.empty()) diagnostic.found(std::move(found));
-    std::string expected = failure.text;
-    if (!failure.expected.empty()) expected += (expected.empty() ? "" : ": ") + failure.expected;
-    if (!expected.empty()) diagnostic.expected(std::move(expected));
-    return diagnostic;
-}
-
 namespace {
-
-// Holds an arena for the length of a run; a run inside a run gets one of its own.
-class ArenaLease {
-public:
-    ArenaLease(runtime::Arena* arena, const std::shared_ptr<runtime::Pool>& pool) {
-        if (arena->acquire()) {
-            arena_ = arena;
-        } else {
-            own_.emplace(pool);
-            own_->acquire();
-            arena_ = &*own_;
-        }
-    }
-    ~ArenaLease() { arena_->release(); }
-    ArenaLease(const ArenaLease&) = delete;
-    ArenaLease& operator=(const ArenaLease&) = delete;
-    void* reserve(std::size_t bytes) { return arena_->reserve(bytes); }
-
-private:
-    std::optional<runtime::Arena> own_;
-    runtime::Arena* arena_;
-};
 
 class Tape {
 public:
@@ -86,7 +39,8 @@ public:
           context_(context),
           result_(result),
           device_(context.device),
-          memory_(scratch.owned, *context.cache) {}
+          memory_(scratch.owned, *context.cache),
+          outputs_(context.outputs, context.call, context.output_pool) {}
 
     ~Tape() { scratch_.call.forget(); }
 
@@ -214,7 +168,8 @@ private:
         } else {
             base = static_cast<char*>(arena_->reserve(static_cast<std::size_t>(bytes)));
         }
-        if (base == nullptr && bytes > 0) return refuse(static_cast<std::uint64_t>(bytes), arena_text(block));
+        if (base == nullptr && bytes > 0)
+            return refuse(static_cast<std::uint64_t>(bytes), arena_text(e_, block, frame_));
         for (const executable::Planned& planned : block.arena) {
             set_owner(planned.buffer, kNoOwner);
             buffers_[planned.buffer] = base + frame_[planned.offset];
@@ -227,7 +182,8 @@ private:
         if (device_arena_.defined() && device_arena_.size(0) >= bytes) return true;
         device_arena_ = Tensor();
         auto memory = device_->bytes(bytes);
-        if (!memory) return refuse(std::move(memory).error(), static_cast<std::uint64_t>(bytes), arena_text(block));
+        if (!memory)
+            return refuse(std::move(memory).error(), static_cast<std::uint64_t>(bytes), arena_text(e_, block, frame_));
         device_arena_ = *std::move(memory);
         return true;
     }
@@ -246,14 +202,14 @@ private:
             if (result_.end != TapeEnd::kRefused) return false;
             // With the memory that the graph held.
             graph = nullptr;
-            used_outputs_ = 0;
+            outputs_.reset();
             return true;
         }
         auto launched = device_->launch(*graph, frame_, buffers_);
         if (!launched) return fail(std::move(launched).error(), e_.pc);
         done = *launched;
         if (!done) {
-            used_outputs_ = 0;
+            outputs_.reset();
             return true;
         }
         for (std::size_t i = 0; i < e_.launches.size(); ++i) {
@@ -265,28 +221,6 @@ private:
             buffers_[step.buffer] = nullptr;
         }
         return true;
-    }
-
-    // The largest buffer of the plan, for the message of a refusal.
-    std::string arena_text(const Block& block) const {
-        const executable::Planned* largest = nullptr;
-        for (const executable::Planned& planned : block.arena) {
-            if (largest == nullptr || frame_[planned.bytes] > frame_[largest->bytes]) largest = &planned;
-        }
-        if (largest == nullptr) return "arena";
-        return buffer_text(largest->buffer) + " of " +
-               support::text_from_bytes(static_cast<std::uint64_t>(frame_[largest->bytes]));
-    }
-
-    // A buffer is told by the kernel that writes it.
-    std::string buffer_text(BufferSlot buffer) const {
-        for (const executable::Launch& launch : e_.launches) {
-            const loopir::Kernel& kernel = e_.kernels[launch.kernel].ir;
-            for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
-                if (launch.buffers[i] == buffer && kernel.buffers[i].written) return "result of " + kernel.name;
-            }
-        }
-        return "buffer " + std::to_string(buffer);
     }
 
     bool taken(const Terminator& end) const {
@@ -623,125 +557,35 @@ private:
         const std::int64_t bytes = frame_[step.bytes];
         if (bytes < 0) return overflow();
         if (device_ != nullptr) {
-            const Tensor given = step.output ? callers_output(result) : Tensor();
-            auto memory =
-                given.defined() ? Expected<Tensor>(given) : allocate_on_device(bytes, step.output ? result : nullptr);
+            const Tensor given = step.output ? outputs_.take(*returning_, result, frame_) : Tensor();
+            auto memory = given.defined() ? Expected<Tensor>(given)
+                                          : outputs_.make_on(*device_, bytes, step.output ? result : nullptr, frame_);
             if (!memory)
-                return refuse(std::move(memory).error(), static_cast<std::uint64_t>(bytes), buffer_text(step.buffer));
+                return refuse(std::move(memory).error(), static_cast<std::uint64_t>(bytes),
+                              buffer_text(e_, step.buffer));
             buffers_[step.buffer] = memory->data();
             set_owner(step.buffer, memory_.add(*std::move(memory)));
             return true;
         }
         if (!step.output) {
             const runtime::Block block = context_.cache->allocate(static_cast<std::size_t>(bytes));
-            if (block.data == nullptr) return refuse(static_cast<std::uint64_t>(bytes), buffer_text(step.buffer));
+            if (block.data == nullptr) return refuse(static_cast<std::uint64_t>(bytes), buffer_text(e_, step.buffer));
             set_owner(step.buffer, memory_.add(block));
             buffers_[step.buffer] = block.data;
             return true;
         }
-        Tensor tensor = callers_output(result);
-        if (!tensor.defined()) tensor = make_output(bytes, result);
+        Tensor tensor = outputs_.take(*returning_, result, frame_);
+        if (!tensor.defined()) tensor = outputs_.make(bytes, result, frame_);
         if (!tensor.defined()) {
             if (context_.output_pool != nullptr)
-                return refuse(static_cast<std::uint64_t>(bytes), buffer_text(step.buffer));
+                return refuse(static_cast<std::uint64_t>(bytes), buffer_text(e_, step.buffer));
             return fail(Diagnostic(DiagnosticId::kOutOfMemory)
-                            .operand(buffer_text(step.buffer))
+                            .operand(buffer_text(e_, step.buffer))
                             .found(support::text_from_bytes(static_cast<std::uint64_t>(bytes))),
                         e_.pc);
         }
         buffers_[step.buffer] = tensor.data();
         set_owner(step.buffer, memory_.add(std::move(tensor)));
-        return true;
-    }
-
-    // The tensor that the caller gave for this result, if the result fits it and it has not been used in this run.
-    Tensor callers_output(const TensorRef* result) {
-        if (context_.outputs.empty() || result == nullptr) return {};
-        const std::vector<OutValue>& values = returning_->values;
-        std::size_t place = 0;
-        while (place < values.size() && &values[place].tensor != result) ++place;
-        constexpr std::size_t kPlaces = 64;
-        if (place >= std::min({values.size(), context_.outputs.size(), kPlaces})) return {};
-        const Tensor& output = context_.outputs[place];
-        const std::uint64_t bit = std::uint64_t{1} << place;
-        if ((used_outputs_ & bit) != 0 || output.dtype() != result->dtype ||
-            output.sizes().size() != result->sizes.size())
-            return {};
-        for (std::size_t axis = 0; axis < result->sizes.size(); ++axis) {
-            const std::int64_t size = output.sizes()[axis];
-            if (size != frame_[result->sizes[axis]]) return {};
-            if (size != 1 && output.strides()[axis] != frame_[result->strides[axis]]) return {};
-        }
-        used_outputs_ |= bit;
-        return output;
-    }
-
-    static bool serves(const OutputAllocator& allocator, std::int64_t bytes) {
-        return allocator.allocate != nullptr && bytes >= allocator.least_bytes;
-    }
-
-    Expected<Tensor> allocate_on_device(std::int64_t bytes, const TensorRef* result) {
-        if (result != nullptr) {
-            std::int64_t sizes[kMaxRank], strides[kMaxRank];
-            const std::size_t rank = result->sizes.size();
-            std::int64_t total = static_cast<std::int64_t>(dtype_size(result->dtype));
-            for (std::size_t i = 0; i < rank; ++i) {
-                sizes[i] = frame_[result->sizes[i]];
-                strides[i] = frame_[result->strides[i]];
-                total *= sizes[i];
-            }
-            const OutputAllocator& allocator = context_.call->allocator;
-            if (total == bytes && context_.output_pool == nullptr && serves(allocator, bytes)) {
-                Tensor made = allocator.allocate(allocator.context, result->dtype, {sizes, rank}, {strides, rank});
-                if (!made.defined()) {
-                    // What the pool keeps may be what is missing.
-                    device_->state().pool->trim();
-                    made = allocator.allocate(allocator.context, result->dtype, {sizes, rank}, {strides, rank});
-                }
-                if (made.defined()) return made;
-                return Diagnostic(DiagnosticId::kOutOfMemory)
-                    .found(support::text_from_bytes(static_cast<std::uint64_t>(bytes)));
-            }
-            if (total == bytes) return device_->empty(result->dtype, {sizes, rank}, {strides, rank});
-        }
-        return device_->bytes(bytes);
-    }
-
-    // Caller-owned memory, with the geometry of the result where it is dense.
-    Tensor make_output(std::int64_t bytes, const TensorRef* result) {
-        if (result != nullptr) {
-            std::int64_t sizes[kMaxRank], strides[kMaxRank];
-            const std::size_t rank = result->sizes.size();
-            std::int64_t count = 1;
-            for (std::size_t i = 0; i < rank; ++i) {
-                sizes[i] = frame_[result->sizes[i]];
-                strides[i] = frame_[result->strides[i]];
-                count *= sizes[i];
-            }
-            if (count * static_cast<std::int64_t>(dtype_size(result->dtype)) == bytes) {
-                if (context_.output_pool != nullptr) {
-                    const Tensor flat = context_.output_pool->empty(result->dtype, {&count, 1});
-                    if (!flat.defined()) return {};
-                    return flat.view(flat.data(), result->dtype, {sizes, rank}, {strides, rank});
-                }
-                const OutputAllocator& allocator = context_.call->allocator;
-                if (serves(allocator, bytes))
-                    return allocator.allocate(allocator.context, result->dtype, {sizes, rank}, {strides, rank});
-                if (row_major(sizes, strides, rank)) return Tensor::empty(result->dtype, {sizes, rank});
-            }
-        }
-        const std::int64_t size = bytes;
-        if (context_.output_pool != nullptr) return context_.output_pool->empty(DType::kU8, {&size, 1});
-        return Tensor::empty(DType::kU8, {&size, 1});
-    }
-
-    static bool row_major(const std::int64_t* sizes, const std::int64_t* strides, std::size_t rank) {
-        std::int64_t running = 1;
-        for (std::size_t i = rank; i-- > 0;) {
-            if (sizes[i] == 0) return true;
-            if (sizes[i] != 1 && strides[i] != running) return false;
-            running *= sizes[i];
-        }
         return true;
     }
 
@@ -860,7 +704,11 @@ private:
     // Lists of the run are joined on the host, on copies.
     bool join_on_host(const executable::ListStep& step) {
         const std::uint64_t start = runtime::now_ns();
-        if (auto done = join_copies(step); !done) return fail(std::move(done).error(), e_.pc);
+        const Geometry g = geometry(step.joined);
+        const Tensor target =
+            Tensor::from_blob(g.data, step.joined.dtype, g.sizes(), g.strides(), nullptr, nullptr, device_->place());
+        if (auto done = lists_->join_on_host(step, *device_, target, context_.stop); !done)
+            return fail(std::move(done).error(), e_.pc);
         if (context_.telemetry != nullptr) {
             const bytecode::Function& function =
                 context_.module->functions[static_cast<std::size_t>(context_.function)];
@@ -868,28 +716,6 @@ private:
                                                 runtime::now_ns() - start);
         }
         return true;
-    }
-
-    Expected<void> join_copies(const executable::ListStep& step) {
-        const DType dtype = step.joined.dtype;
-        std::vector<Tensor> copies;
-        std::vector<void*> addresses;
-        for (std::int64_t i = 0; i < lists_->length(step.list); ++i) {
-            const Tensor item = Tensor::from_blob(lists_->item(step.list, i).data, dtype, lists_->sizes(step.list, i),
-                                                  lists_->strides(step.list, i), nullptr, nullptr, device_->place());
-            FLEXOR_ASSIGN(Tensor copy, device_->to_host(item));
-            addresses.push_back(copy.data());
-            copies.push_back(std::move(copy));
-        }
-        const Geometry g = geometry(step.joined);
-        const Tensor target =
-            Tensor::from_blob(g.data, dtype, g.sizes(), g.strides(), nullptr, nullptr, device_->place());
-        const Tensor memory = Tensor::empty(dtype, {target.numel()});
-        if (!memory.defined()) return Diagnostic(DiagnosticId::kOutOfMemory).operand("a copy of a joined list");
-        const Tensor joined = memory.view(memory.data(), dtype, g.sizes(), g.strides());
-        const runtime::StopScope scope(context_.stop, runtime::StopScope::Role::kOwner);
-        lists_->join(step, joined.data(), joined.strides(), addresses);
-        return device_->put_back(joined, target);
     }
 
     const Value& live_value(std::uint32_t index) const {
@@ -946,7 +772,7 @@ private:
     std::optional<RunLists> lists_;
     std::optional<LoopPacks> packs_;
     std::size_t launched_ = 0;
-    std::uint64_t used_outputs_ = 0;  // by place
+    OutputMemory outputs_;
     const Terminator* returning_ = nullptr;
     bool effects_done_ = false;
     bool grown_ = false;

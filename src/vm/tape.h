@@ -14,6 +14,7 @@
 #include "runtime/telemetry.h"
 #include "vm/device_run.h"
 #include "vm/entry.h"
+#include "vm/failures.h"
 #include "vm/journal.h"
 #include "vm/live.h"
 #include "vm/loop_packs.h"
@@ -77,11 +78,5 @@ struct TapeResult {
 // `live` and scratch.key describe the same call. Results of a return are appended to `values`.
 void run_tape(const Entry& entry, const LiveValues& live, Scratch& scratch, TapeContext& context,
               std::vector<Value>& values, TapeResult& result);
-
-// What a failed check or a stumble raises.
-Diagnostic raised(const executable::Failure& failure, std::string found);
-
-// Adds source position and function to a diagnostic that lacks them.
-Diagnostic located(Diagnostic diagnostic, const bytecode::Module& module, std::int32_t function, std::int32_t pc);
 
 }  // namespace flexor::vm
