@@ -3,6 +3,7 @@
 
 #include "codegen/product/choice.h"
 #include "codegen/product/library_product.h"
+#include "kernel_texts.h"
 #include "loopir/loopir.h"
 #include "support/check.h"
 #include "triton/cases.h"
@@ -34,50 +35,6 @@ std::int64_t reached_bytes(const KernelRun& run, const RowLayout& layout, const 
     }
     return bytes;
 }
-
-// layer norm, GELU, add and softmax over rows, as one kernel.
-const char* const kChain = R"(
-kernel chain(%0: in f32, %1: in f32, %2: in f32, %3: in f32, %4: out f32) params 2
-row parallel [p0] row [p1]
-  v0 = load %0 [p1, 1] : f32
-  s0 = reduce sum v0
-  v1 = row_value s0 : f32
-  v2 = param p1 : i64
-  v3 = cast v2 : f32
-  v4 = div v1, v3 : f32
-  v5 = sub v0, v4 : f32
-  v6 = mul v5, v5 : f32
-  s1 = reduce sum v6
-  v7 = row_value s1 : f32
-  v8 = div v7, v3 : f32
-  v9 = const 1e-05 : f32
-  v10 = add v8, v9 : f32
-  v11 = rsqrt v10 : f32
-  v12 = mul v5, v11 : f32
-  v13 = load %1 [0, 1] : f32
-  v14 = mul v12, v13 : f32
-  v15 = load %2 [0, 1] : f32
-  v16 = add v14, v15 : f32
-  v17 = const 0.7071067811865476 : f32
-  v18 = mul v16, v17 : f32
-  v19 = erf v18 : f32
-  v20 = const 0.5 : f32
-  v21 = mul v20, v16 : f32
-  v22 = const 1.0 : f32
-  v23 = add v19, v22 : f32
-  v24 = mul v21, v23 : f32
-  v25 = load %3 [p1, 1] : f32
-  v26 = add v24, v25 : f32
-  s2 = reduce max v26
-  v27 = row_value s2 : f32
-  v28 = sub v26, v27 : f32
-  v29 = exp v28 : f32
-  s3 = reduce sum v29
-  v30 = row_value s3 : f32
-  v31 = div v22, v30 : f32
-  v32 = mul v29, v31 : f32
-  s4 = store %4 [p1, 1] v32
-)";
 
 }  // namespace
 
@@ -119,7 +76,7 @@ std::vector<json> timed_rows() {
     for (const Size& size : kSizes) {
         KernelRun run;
         if (size.name == std::string("chain")) {
-            run.kernel = parsed(kChain);
+            run.kernel = parsed(loopir::testing::kChain);
             run.params = {size.rows, size.columns};
             run.name = "chain_" + number(size.rows) + "x" + number(size.columns);
         } else {

@@ -9,20 +9,9 @@ namespace {
 
 loopir::Body body_of(const std::string& rest) { return loopir::testing::kernel_from("kernel k" + rest).body; }
 
-RowPlan plan(const std::string& rest) { return plan_rows(body_of(rest), PlanOptions{}); }
+loopir::Body softmax() { return loopir::testing::kernel_from(loopir::testing::kSoftmaxF32).body; }
 
-constexpr const char* kSoftmax = R"((%0: in f32, %1: out f32) params 2
-row parallel [p0] row [p1]
-  v0 = load %0 [p1, 1] : f32
-  s0 = reduce max v0
-  v1 = row_value s0 : f32
-  v2 = sub v0, v1 : f32
-  v3 = exp v2 : f32
-  s1 = reduce sum v3
-  v4 = row_value s1 : f32
-  v5 = div v3, v4 : f32
-  s2 = store %1 [p1, 1] v5
-)";
+RowPlan plan(const std::string& rest) { return plan_rows(body_of(rest), PlanOptions{}); }
 
 TEST(RowPlan, StagesWithoutDependenceShareAPass) {
     RowPlan p = plan(R"((%0: in f32, %1: out f32, %2: out f32, %3: out f32) params 2
@@ -46,7 +35,7 @@ row parallel [p0] row [p1]
 }
 
 TEST(RowPlan, OnlyWhatIsDearToRecomputeWaitsInScratch) {
-    RowPlan p = plan(kSoftmax);
+    RowPlan p = plan_rows(softmax(), PlanOptions{});
     ASSERT_EQ(p.passes.size(), 3u);
     ASSERT_EQ(p.buffered.size(), 1u);  // exp, not the load or the difference
     EXPECT_EQ(p.buffered[0].node, 3u);
@@ -54,11 +43,11 @@ TEST(RowPlan, OnlyWhatIsDearToRecomputeWaitsInScratch) {
     EXPECT_EQ(p.scratch_rows, 1u);
     PlanOptions none;
     none.scratch_rows_allowed = 0;
-    EXPECT_TRUE(plan_rows(body_of(kSoftmax), none).buffered.empty());
+    EXPECT_TRUE(plan_rows(softmax(), none).buffered.empty());
 }
 
 TEST(RowPlan, VectorsRunAlongUnitStrides) {
-    RowPlan rows = plan(kSoftmax);
+    RowPlan rows = plan_rows(softmax(), PlanOptions{});
     EXPECT_TRUE(rows.vector_is_row);
     EXPECT_EQ(rows.lanes, 16);
     RowPlan columns = plan(R"((%0: in f32, %1: out f32) params 2
@@ -96,11 +85,11 @@ row parallel [1] row [p0, p1]
 }
 
 TEST(RowPlan, ConstantRowsNeedNoTail) {
-    std::string text = kSoftmax;
-    text.replace(text.find("row [p1]"), 8, "row [768]");
-    EXPECT_TRUE(plan(text).exact_rows);
-    text.replace(text.find("row [768]"), 9, "row [770]");
-    EXPECT_FALSE(plan(text).exact_rows);
+    loopir::Body body = softmax();
+    body.extents[1] = loopir::IntRef::constant(768);
+    EXPECT_TRUE(plan_rows(body, PlanOptions{}).exact_rows);
+    body.extents[1] = loopir::IntRef::constant(770);
+    EXPECT_FALSE(plan_rows(body, PlanOptions{}).exact_rows);
     PlanOptions epilogue;
     epilogue.keep_vector_last = true;
     EXPECT_FALSE(plan_rows(body_of(R"((%0: in f32, %1: out f32) params 1

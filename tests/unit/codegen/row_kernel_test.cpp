@@ -1,12 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <chrono>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <random>
 #include <regex>
 #include <string>
@@ -23,6 +19,10 @@ namespace flexor::codegen::cpu_llvm {
 namespace {
 
 using loopir::Kernel;
+using loopir::testing::kAddReluSum;
+using loopir::testing::kChain;
+using loopir::testing::kSoftmax;
+using loopir::testing::kSoftmaxF32;
 using loopir::testing::verified;
 using testing::compiled;
 using Params = std::vector<std::int64_t>;
@@ -139,60 +139,6 @@ std::vector<Buffer> random_buffers(const Kernel& kernel, std::vector<std::int64_
 
 constexpr std::int64_t kRowSizes[] = {0, 1, 2, 15, 16, 17, 33, 70, 300};
 
-constexpr const char* kAddReluSum = R"(
-kernel add_relu_sum(%0: in f32, %1: in f32, %2: out f32) params 2
-row parallel [p0] row [p1]
-  v0 = load %0 [p1, 1] : f32
-  v1 = load %1 [p1, 1] : f32
-  v2 = add v0, v1 : f32
-  v3 = const 0.0 : f32
-  v4 = max v2, v3 : f32
-  s0 = reduce sum v4
-  v5 = row_value s0 : f32
-  s1 = store per_row %2 [1, 0] v5
-)";
-
-// layer_norm -> gelu(erf) -> + x -> softmax
-constexpr const char* kChain = R"(
-kernel chain(%0 x: in f32, %1 g: in f32, %2 b: in f32, %3: out f32) params 3
-row parallel [p0] row [p1]
-  v0 = load %0 [p1, 1] : f32
-  s0 = reduce sum v0
-  v1 = row_value s0 : f32
-  v2 = param p2 : f32
-  v3 = div v1, v2 : f32
-  v4 = sub v0, v3 : f32
-  v5 = mul v4, v4 : f32
-  s1 = reduce sum v5
-  v6 = row_value s1 : f32
-  v7 = div v6, v2 : f32
-  v8 = const 1e-5 : f32
-  v9 = add v7, v8 : f32
-  v10 = rsqrt v9 : f32
-  v11 = mul v4, v10 : f32
-  v12 = load %1 [0, 1] : f32
-  v13 = mul v11, v12 : f32
-  v14 = load %2 [0, 1] : f32
-  v15 = add v13, v14 : f32
-  v16 = const 0.70710678118654752 : f32
-  v17 = mul v15, v16 : f32
-  v18 = erf v17 : f32
-  v19 = const 1.0 : f32
-  v20 = add v18, v19 : f32
-  v21 = const 0.5 : f32
-  v22 = mul v15, v21 : f32
-  v23 = mul v22, v20 : f32
-  v24 = add v23, v0 : f32
-  s2 = reduce max v24
-  v25 = row_value s2 : f32
-  v26 = sub v24, v25 : f32
-  v27 = exp v26 : f32
-  s3 = reduce sum v27
-  v28 = row_value s3 : f32
-  v29 = div v27, v28 : f32
-  s4 = store %3 [p1, 1] v29
-)";
-
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
     for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
         text.replace(at, from.size(), to);
@@ -204,61 +150,30 @@ TEST(RowKernel, AddReluSumAtEverySize) {
     auto handle = compiled(kernel);
     for (std::int64_t rows : {0, 1, 3, 40})
         for (std::int64_t n : kRowSizes)
-            agree(handle, kernel, random_buffers(kernel, {rows * n, rows * n, rows}), {rows, n}, 4);
-    agree(handle, kernel, random_buffers(kernel, {3 * 70001, 3 * 70001, 3}), {3, 70001}, 100);
+            agree(handle, kernel, random_buffers(kernel, {rows * n, n, rows}), {rows, n}, 4);
+    agree(handle, kernel, random_buffers(kernel, {3 * 70001, 70001, 3}), {3, 70001}, 100);
 }
 
 TEST(RowKernel, ChainOfNormalisationGeluAndSoftmax) {
     Kernel kernel = verified(kChain), fixed = verified(replaced(kChain, "row [p1]", "row [768]"));
     auto handle = compiled(kernel), fixed_handle = compiled(fixed);
     for (std::int64_t rows : {1, 5, 37}) {
-        for (std::int64_t n : kRowSizes) {
-            const double count = static_cast<double>(n);
-            agree(handle, kernel, random_buffers(kernel, {rows * n, n, n, rows * n}),
-                  {rows, n, std::bit_cast<std::int64_t>(count)});
-        }
-        agree(fixed_handle, fixed, random_buffers(fixed, {rows * 768, 768, 768, rows * 768}),
-              {rows, 768, std::bit_cast<std::int64_t>(768.0)});
+        for (std::int64_t n : kRowSizes)
+            agree(handle, kernel, random_buffers(kernel, {rows * n, n, n, rows * n, rows * n}), {rows, n});
+        agree(fixed_handle, fixed, random_buffers(fixed, {rows * 768, 768, 768, rows * 768, rows * 768}), {rows, 768});
     }
 }
 
 TEST(RowKernel, SoftmaxInHalves) {
     for (const char* d : {"bf16", "f16"}) {
-        Kernel kernel = verified(replaced(R"(
-kernel softmax(%0: in HALF, %1: out HALF) params 3
-row parallel [p0] row [p1]
-  v0 = load %0 + p2 [p1, 1] : HALF
-  v1 = cast v0 : f32
-  s0 = reduce max v1
-  v2 = row_value s0 : f32
-  v3 = sub v1, v2 : f32
-  v4 = exp v3 : f32
-  s1 = reduce sum v4
-  v5 = row_value s1 : f32
-  v6 = div v4, v5 : f32
-  v7 = cast v6 : HALF
-  s2 = store %1 [p1, 1] v7
-)",
-                                          "HALF", d));
+        Kernel kernel = verified(replaced(kSoftmax, "bf16", d));
         auto handle = compiled(kernel);
         for (std::int64_t n : kRowSizes) agree(handle, kernel, random_buffers(kernel, {4 * n + 5, 4 * n}), {4, n, 5});
     }
 }
 
 TEST(RowKernel, SoftmaxKeepsNotFinite) {
-    Kernel kernel = verified(R"(
-kernel softmax(%0: in f32, %1: out f32) params 2
-row parallel [p0] row [p1]
-  v0 = load %0 [p1, 1] : f32
-  s0 = reduce max v0
-  v1 = row_value s0 : f32
-  v2 = sub v0, v1 : f32
-  v3 = exp v2 : f32
-  s1 = reduce sum v3
-  v4 = row_value s1 : f32
-  v5 = div v3, v4 : f32
-  s2 = store %1 [p1, 1] v5
-)");
+    Kernel kernel = verified(kSoftmaxF32);
     auto handle = compiled(kernel);
     for (std::int64_t n : {1, 16, 33}) {
         for (std::int64_t lane = 0; lane < n; ++lane) {
@@ -726,68 +641,8 @@ TEST(RowKernel, EqualKernelsShareCode) {
     const std::vector<runtime::KernelRef>& handles = *result;
     EXPECT_EQ(handles[0], handles[1]);
     EXPECT_NE(handles[0], handles[2]);
-    agree(handles[0], a, random_buffers(a, {3 * 33, 3 * 33, 3}), {3, 33}, 4);
-    agree(handles[2], c, random_buffers(c, {3 * 33, 33, 33, 3 * 33}), {3, 33, std::bit_cast<std::int64_t>(33.0)});
-}
-
-double thread_cpu_seconds() {
-    timespec t{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
-
-// Prints figures when FLEXOR_PRINT is set; no verdict.
-TEST(RowKernel, PrintsSpeed) {
-    if (!std::getenv("FLEXOR_PRINT")) GTEST_SKIP();
-    auto now = [] {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-    };
-    for (const auto& [text, name] : {std::pair<std::string, std::string_view>{kAddReluSum, "add_relu_sum"},
-                                     {replaced(kAddReluSum, "row [p1]", "row [768]"), "add_relu_sum 768"},
-                                     {std::string(kChain), "chain"},
-                                     {replaced(kChain, "row [p1]", "row [768]"), "chain 768"}}) {
-        Kernel kernel = verified(text);
-        double compile = 1e9;
-        runtime::KernelRef handle;
-        for (int i = 0; i < 5; ++i) {
-            const double t = thread_cpu_seconds();
-            handle = compiled(kernel);
-            compile = std::min(compile, thread_cpu_seconds() - t);
-        }
-        const std::int64_t rows = 8 * 129, n = 768;
-        auto buffers = kernel.buffers.size() == 3 ? random_buffers(kernel, {rows * n, rows * n, rows})
-                                                  : random_buffers(kernel, {rows * n, n, n, rows * n});
-        Params params = {rows, n, std::bit_cast<std::int64_t>(768.0)};
-        std::vector<void*> pointers;
-        for (Buffer& b : buffers) pointers.push_back(b.data());
-        std::vector<char> workspace(handle->workspace_bytes(params.data()) + 64);
-        char* aligned = workspace.data() + (64 - reinterpret_cast<std::uintptr_t>(workspace.data()) % 64);
-        for (int threads : {1, 2}) {
-            runtime::set_thread_count(threads);
-            double best = 1e9;
-            std::int32_t fault = 0;
-            for (int i = 0; i < 200; ++i) {
-                double t = now();
-                handle->launch({pointers.data(), params.data(), aligned, &fault});
-                best = std::min(best, now() - t);
-            }
-            std::printf("%-18s compile %.2f ms, %d threads %.1f us, %.3f ns/element/thread, %zu bytes\n", name.data(),
-                        compile * 1e3, threads, best * 1e6, best * 1e9 * threads / static_cast<double>(rows * n),
-                        handle->code_bytes());
-        }
-        runtime::set_thread_count(runtime::default_thread_count());
-        params[0] = 4;
-        params[1] = 8;
-        double best = 1e9;
-        std::int32_t fault = 0;
-        for (int i = 0; i < 100; ++i) {
-            const double t = now();
-            for (int k = 0; k < 100; ++k) handle->launch({pointers.data(), params.data(), aligned, &fault});
-            best = std::min(best, (now() - t) / 100);
-        }
-        if (name.find("768") == std::string_view::npos)
-            std::printf("%-18s launch of [4, 8]: %.0f ns\n", name.data(), best * 1e9);
-    }
+    agree(handles[0], a, random_buffers(a, {3 * 33, 33, 3}), {3, 33}, 4);
+    agree(handles[2], c, random_buffers(c, {3 * 33, 33, 33, 3 * 33, 3 * 33}), {3, 33});
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <bit>
 #include <cfloat>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -516,24 +515,6 @@ TEST(VectorMath, IntegerDivisionAndPower) {
     check_integers<std::uint8_t>(&Ir::i8);
     check_integers<std::int32_t>(&Ir::i32);
     check_integers<std::int64_t>(&Ir::i64);
-}
-
-// Not a pass or fail: prints nanoseconds per element in L1 when FLEXOR_PRINT is set.
-TEST(VectorMath, PrintsSpeed) {
-    if (!std::getenv("FLEXOR_PRINT")) GTEST_SKIP();
-    std::vector<float> x = dense(-4, 4, 4096), out(4096);
-    for (const UnaryCase& c : kUnary) {
-        LoadedObject object =
-            compile_map(&Ir::f32, native_lanes(4), [&](VectorMath& m, Ir&, Value v, Value) { return (m.*c.emit)(v); });
-        auto* f = object.function<CompiledMap>("f");
-        double best = 1e9;
-        for (int repeat = 0; repeat < 200; ++repeat) {
-            auto start = std::chrono::steady_clock::now();
-            for (int k = 0; k < 20; ++k) f(x.data(), x.data(), out.data(), 4096);
-            best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 20);
-        }
-        std::printf("f32 %-8s %.3f ns/element\n", c.name, best / 4096 * 1e9);
-    }
 }
 
 }  // namespace
