@@ -53,6 +53,9 @@ def call(t: Translator, function: Any, arguments: Arguments, keywords: Keywords)
     owner = getattr(function, "__self__", None)
     if isinstance(owner, (dict, list, set, bytearray, collections.deque)) and isinstance(function, types.BuiltinMethodType):
         return _container_method(t, owner, function.__name__, arguments, keywords)
+    if owner is np.add and function.__name__ == "at" and len(arguments) == 3 and not keywords and evaluate.is_tensor(arguments[0]):
+        target, places, values = arguments
+        return t.attempt(lambda: indexing.added_at(t, target, places, values), lambda: calls.opaque(t, function, arguments, keywords))  # type: ignore[arg-type]
     if isinstance(owner, contextvars.ContextVar) and function.__name__ in context.METHODS and not keywords:
         return context.method(t, owner, function.__name__, arguments)
     given = [*arguments, *keywords.values()]

@@ -534,6 +534,20 @@ class Composites:
         sizes = self.shape_of(whole)
         return TupleValue([self.writer.op("expand", item, shape=sizes) for item in items])
 
+    def rolled(self, x: Any, shifts: Any, axes: Any) -> Any:
+        """torch.roll and np.roll; without axes all elements stand in one line."""
+        if self.is_tensor(shifts) and self.framework == "numpy" and not self.tensor(shifts).rank and "int" in self.dtype_of(shifts):
+            shifts = self.item(shifts)  # NumPy's scalars are numbers
+        op, by, along = self.writer.op, self.sizes(shifts), self.some_axes(axes)
+        if along is not None and self.framework == "numpy" and len(by) == 1:
+            by = by * len(along)
+        if along is not None:
+            return op("roll", x, shifts=by, axes=along)
+        if len(by) != 1:
+            raise NotWritten("several numbers without axes")
+        line = op("reshape", x, shape=[-1])
+        return op("reshape", op("roll", line, shifts=by, axes=[0]), shape=self.shape_of(x))
+
     def centred(self, x: Any, dim: Any, back: bool) -> Any:
         """torch.fft.fftshift: axes turned by half their sizes, and back."""
         axes = self.some_axes(dim)

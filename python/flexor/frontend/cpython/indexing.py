@@ -270,7 +270,7 @@ def _walked(t: Translator, tensor: Dynamic, steps: list[Value], *, writes: bool)
             value = op("unsqueeze", value, axis=axis)
             axis += 1
         elif isinstance(item, SliceValue):
-            parts = [_bound(part) for part in (item.start, item.stop, item.step)]
+            parts = [_bound(t, part) for part in (item.start, item.stop, item.step)]
             if not all(isinstance(p, Known) and p.object is None for p in parts):
                 step = parts[2] if not (isinstance(parts[2], Known) and parts[2].object is None) else Known(1)
                 if t.lowering.framework == "torch" and lowering.plain(step) < 1:
@@ -381,6 +381,18 @@ def _put(t: Translator, tensor: Dynamic, index: Value, value: Value) -> Value:
     return tensor
 
 
+def added_at(t: Translator, tensor: Dynamic, index: Value, value: Value) -> Value:
+    """np.add.at: what stands at the places that tensors of indices name grows as often as they name it."""
+    view, indices = _walked(t, tensor, _steps(t, tensor, index), writes=True)
+    if not indices or tensor.dtype == "bool":
+        raise NotWritten("places that are no arrays")
+    if evaluate.is_tensor(value) and value.dtype != tensor.dtype:  # type: ignore[attr-defined]
+        raise NotWritten("values of another dtype")
+    view, axis = _adjacent(t, view, [at for at, _ in indices])
+    t.lowering.put_from(view, axis, [part for _, part in indices], value, accumulate=True, in_place=True)
+    return Known(None)
+
+
 def _is_integer(value: Value) -> TypeGuard[Dynamic]:
     """A tensor without axes that the frameworks take for an integer: what it selects is a view."""
     return isinstance(value, Dynamic) and value.kind == "tensor" and value.rank == 0 and value.dtype in ("int64", "int32")
@@ -390,7 +402,9 @@ def _is_place(value: Value) -> bool:
     return isinstance(value, Dynamic) and value.kind == "int" or (isinstance(value, Known) and type(value.object) is int)
 
 
-def _bound(value: Value) -> Value:
+def _bound(t: Translator, value: Value) -> Value:
+    if _is_integer(value):
+        return t.writer.item(value)
     if isinstance(value, Known) and (value.object is None or type(value.object) is int):
         return value
     if isinstance(value, Dynamic) and value.kind == "int":

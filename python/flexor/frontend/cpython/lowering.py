@@ -20,6 +20,7 @@ from flexor.frontend.cpython.layers import Layers
 from flexor.frontend.cpython.losses import Losses
 from flexor.frontend.cpython.masked import Masked
 from flexor.frontend.cpython.matrices import Matrices
+from flexor.frontend.cpython.nans import Nans
 from flexor.frontend.cpython.orders import Orders
 from flexor.frontend.cpython.placement import Placement
 from flexor.frontend.cpython.ranges import Ranges
@@ -33,7 +34,7 @@ def lifted(value: Any) -> Any:
     return value if isinstance(value, (Value, list)) else Known(value)
 
 
-class Lowering(Arrays, Composites, Layers, Losses, Matrices, Masked, Orders, Placement, Ranges, Windows):
+class Lowering(Arrays, Composites, Layers, Losses, Matrices, Masked, Nans, Orders, Placement, Ranges, Windows):
     """The names that an expression of a row may call. Ops of the registry are attributes."""
 
     def __init__(self, writer: Writer, guards: Guards, framework: str, assume: Callable[..., None], has_acted: Callable[[], bool]) -> None:

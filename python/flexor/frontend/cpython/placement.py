@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from flexor.frontend.cpython.values import Dynamic, Known, TupleValue, Value, is_none
+from flexor.frontend.cpython.values import Dynamic, Known, TupleValue, Value, is_int, is_none
 from flexor.frontend.cpython.writer import NotWritten, plain
 
 if TYPE_CHECKING:
@@ -167,7 +167,20 @@ class Placement:
         """bincount. Without elements the frameworks forget the dtype of the weights."""
         if not is_none(weights):
             self.assume(self._compared("gt", self.writer.size(self.ranked(x, 1), 0), Known(0)), "elements to count")
-        return self.writer.op("bincount", self.tensor(x), *(() if is_none(weights) else (weights,)), minlength=plain(minlength))
+        return self.writer.op("bincount", self.tensor(x), *(() if is_none(weights) else (weights,)), minlength=minlength)
+
+    def one_hot(self, x: Any, classes: Any) -> Any:
+        """F.one_hot; -1: as many classes as the largest element says."""
+        op, scalar = self.writer.op, self.writer.scalar
+        if self.dtype_of(x) != "int64" or not is_int(classes):
+            raise NotWritten("classes that are no integers")
+        if isinstance(classes, Known) and classes.object == -1:
+            classes = scalar("add", self.item(op("reduce_max", x)), Known(1))
+        self.assume(self._compared("gt", classes, Known(0)), "classes that there are", RuntimeError)
+        inside = op("logical_and", op("ge", x, Known(0)), op("lt", x, classes))
+        self.assume(self.item(op("reduce_all", inside)), "elements that are classes", RuntimeError)
+        named = op("arange", start=Known(0), stop=classes, step=Known(1), dtype="int64")
+        return self.to(op("eq", op("unsqueeze", x, axis=-1), named), "int64")
 
     def uniques(self, x: Any, inverse: Any, counts: Any, dim: Any, consecutive: bool = False, equal_nan: Any = False) -> Any:
         """torch.unique and np.unique of all elements."""

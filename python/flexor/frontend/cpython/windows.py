@@ -176,16 +176,45 @@ class Windows:
                 x = self._padded_axis(x, rank - 1 - at, before, after, mode)
         return x
 
-    def _padded_axis(self, x: Any, axis: int, before: int, after: int, mode: str) -> Any:
+    def padded_array(self, x: Any, amounts: Any, mode: Any, value: Any) -> Any:
+        """np.pad: with a number, with the edge, mirrored at it or behind it, or with the other end."""
+        rank, given, how = plain(self.rank(x)), plain(amounts), plain(mode)
+        pairs = [[given, given]] if type(given) is int else [[each, each] if type(each) is int else list(each) for each in given]
+        if pairs and type(given) is not int and all(type(each) is int for each in given):
+            pairs = [list(given) if len(given) == 2 else [given[0]] * 2]
+        pairs = pairs * rank if len(pairs) == 1 else pairs
+        if rank < 1 or len(pairs) != rank or not all(len(pair) == 2 and all(type(n) is int and n >= 0 for n in pair) for pair in pairs):
+            raise NotWritten("a padding that does not fit")
+        if how == "constant":
+            number: Any = value.object if isinstance(value, Known) else None
+            if type(number) not in ((int, float) if "float" in self.dtype_of(x) else (int,)) or abs(number) > 2**53:
+                raise NotWritten("a padding of another kind")
+            return self.writer.op("pad", x, before=[b for b, _ in pairs], after=[a for _, a in pairs], value=float(number))
+        modes = {"edge": "replicate", "wrap": "circular", "reflect": "reflect", "symmetric": "symmetric"}
+        if how not in modes or not is_none(value) and plain(value) != 0:
+            raise NotWritten("another manner of padding")
+        for axis, (before, after) in enumerate(pairs):
+            if before or after:
+                self._assume_some(self._size(x, axis))
+                x = self._padded_axis(x, axis, before, after, modes[how], repeats=True)
+        return x
+
+    def _padded_axis(self, x: Any, axis: int, before: int, after: int, mode: str, repeats: bool = False) -> Any:
+        """`repeats`: what is padded with may be longer than the axis."""
         op, size = self.writer.op, self._size(x, axis)
         last = self._of_sizes("sub", size, Known(1))
-        if mode != "replicate":
+        if mode not in ("replicate", "circular") if repeats else mode != "replicate":
             most = last if mode == "reflect" else size
             self.assume(self._compared("ge", most, Known(max(before, after))), "a padding no longer than the image", RuntimeError)
         places = op("arange", start=Known(-before), stop=self._of_sizes("add", size, Known(after)), step=Known(1), dtype="int64")
         if mode == "reflect":
             places = op("abs", places)
             places = op("sub", last, op("abs", op("sub", last, places)))
+        elif mode == "symmetric":
+            twice = self._of_sizes("mul", size, Known(2))  # mirrored between places: in halves of them
+            places = op("abs", op("add", op("mul", places, Known(2)), Known(1)))
+            places = op("sub", twice, op("abs", op("sub", twice, places)))
+            places = op("floor_divide", op("sub", places, Known(1)), Known(2))
         elif mode == "replicate":
             places = op("minimum", op("maximum", places, Known(0)), last)
         elif mode == "circular":
