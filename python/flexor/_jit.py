@@ -391,6 +391,9 @@ class Jit(JitBase, Generic[P, R]):
                     knowledge.fix(fixed)
                     self._fixed |= knowledge.fixed
                     continue
+                if translator.objects.number_paths and not knowledge.knows_numbers:
+                    knowledge.fix(set(), numbers=True)
+                    continue
                 if isinstance(error, FlexorError):
                     raise NotTranslated(f"the translation was refused: {error}") from error
                 if not isinstance(error, NotTranslated):  # nothing has run yet: Python does what it can
@@ -401,8 +404,9 @@ class Jit(JitBase, Generic[P, R]):
                     raise
                 knowledge.unrolls = True
                 continue
-            if translator.unsuited_strings:
-                knowledge.fix(translator.unsuited_strings)
+            knows_more = bool(translator.foreign_calls and translator.objects.number_paths and not knowledge.knows_numbers)
+            if translator.unsuited_strings or knows_more:
+                knowledge.fix(translator.unsuited_strings, numbers=knows_more)
                 self._fixed |= knowledge.fixed
                 continue
             return translator

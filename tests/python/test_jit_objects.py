@@ -106,7 +106,38 @@ def test_what_is_read_is_checked():
         slot = Slot()
         slot.kind, slot.scale = kind, scale
         agree(scaled, jitted, torch.randn(3), slot)
-    assert jitted.stats()["translations"] == 3 and not jitted.stats()["fallbacks"]
+    assert jitted.stats()["translations"] == 2 and not jitted.stats()["fallbacks"]
+
+
+SCALES = (2, "two", 3.0)
+
+
+def _summed(x, slot):
+    slot.keys = x
+    return x.sum(slot.scale)
+
+
+def _sliced(x, slot):
+    slot.keys = x[: slot.scale]
+    return slot.keys * slot.scale if slot.scale > 1 else -x
+
+
+def _chosen(x, slot):
+    slot.keys = x
+    for at in range(slot.scale):
+        x = x * 2 if isinstance(SCALES[at], str) else x + SCALES[at]
+    return x
+
+
+@pytest.mark.parametrize(("function", "translations"), [(_summed, 2), (_sliced, 1), (_chosen, None)])
+def test_numbers_are_of_the_run_unless_they_have_to_be_known(function, translations):
+    jitted = flexor.jit(function)
+    for scale in (0, 1, 0) if function is _summed else (0, 1, 2, 3, 2):
+        slot = Slot()
+        slot.scale = scale
+        agree(function, jitted, torch.randn(4, 3), slot)
+    stats = jitted.stats()
+    assert not stats["fallbacks"] and not stats["foreign_calls"] and stats["translations"] == (translations or stats["translations"])
 
 
 def test_attributes_that_are_not_there():

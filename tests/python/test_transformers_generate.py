@@ -71,7 +71,7 @@ def test_static_caches_are_written_in_place(make, inputs_of):
         inputs = inputs_of(length)
         options = {"cache_implementation": "static"}
         assert generate(jitted, inputs, **options) == generate(model, inputs, **options)
-    native(jitted, 3)  # of prompts anew when caches of another length come
+    native(jitted, 2)
 
 
 def test_sixty_lengths_of_prompts():

@@ -99,6 +99,7 @@ class Objects:
         self._loaded: dict[tuple[int, Any], Value | int] = {}  # a value, or the number of an object
         self._steps: list[tuple[Any, ...]] = []
         self._leaves: list[Dynamic] = []
+        self.number_paths: dict[str | None, tuple[Any, ...]] = {}  # by the names of inputs
         self._used: set[int] = set()  # roots that give tensors or take writes
         self._written: set[int] = set()
         self._are_compared = False
@@ -149,7 +150,9 @@ class Objects:
             return self._leaf(entry, step, obj, attributes.type_text(obj, with_sizes=False))
         path = (*entry.path, key)
         if cls in (int, float) and self._varies(path, obj):
-            return self._leaf(entry, step, obj, cls.__name__)
+            made = self._leaf(entry, step, obj, cls.__name__)
+            self.number_paths[made.anywhere] = path
+            return made
         if evaluate.is_plain(obj) or (cls.__module__ == "torch" and cls.__name__ in ("dtype", "device")):
             self._steps.append(("value", *step, obj))
             return Known(obj)
@@ -165,8 +168,12 @@ class Objects:
         return Known(obj)
 
     def _varies(self, path: tuple[Any, ...], number: float) -> bool:
-        """Whether a number is one of the run: it is known until it has been found to be another one."""
+        """Whether a number is one of the run."""
         knowledge = self._t.knowledge
+        if path in knowledge.known_numbers:
+            return False
+        if not knowledge.knows_numbers:
+            return True
         if knowledge.numbers.setdefault(path, number) != number:
             knowledge.varying_numbers.add(path)
         return path in knowledge.varying_numbers

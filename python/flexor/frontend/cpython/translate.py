@@ -79,7 +79,9 @@ class Knowledge:
     unrolls: bool = False  # loops over long ranges are written out
     defers: bool = True  # writes are done when the program ends
     undoes: bool | None = False  # a run that raises takes its writes to tensors back; None: it cannot
-    numbers: dict[tuple[Any, ...], float] = dataclasses.field(default_factory=dict)  # that objects of the arguments held, by path
+    known_numbers: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)  # in objects of the arguments, by path: that have to be known
+    knows_numbers: bool = False  # the others are known too, until they are found to be others
+    numbers: dict[tuple[Any, ...], float] = dataclasses.field(default_factory=dict)  # what they were
     varying_numbers: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)  # those that have been found to be others
     selects: bool = False  # what a tensor without axes chooses from another is a view, and someone can tell that from a copy
     copies: bool = False  # scalars of NumPy's are not views of where they come from, and someone can tell that
@@ -95,9 +97,11 @@ class Knowledge:
     loosened: set[tuple[types.CodeType, str]] = dataclasses.field(default_factory=set)  # numbers among arguments that are of the run,
     handed: dict[Any, list[Any]] = dataclasses.field(default_factory=dict)  # and what they read for every call, by kinds of arguments
 
-    def fix(self, names: set[str]) -> None:
-        """Arguments have to be known: what has been found out without that may be otherwise with it, and is forgotten."""
-        vars(self).update(vars(Knowledge(fixed=self.fixed | names, framework=self.framework)))
+    def fix(self, names: set[str], numbers: bool = False) -> None:
+        """Arguments, or numbers in their objects, have to be known: what has been found out without that is forgotten."""
+        anew = Knowledge(fixed=self.fixed | names, framework=self.framework)
+        anew.known_numbers, anew.knows_numbers = self.known_numbers, self.knows_numbers or numbers
+        vars(self).update(vars(anew))
 
 
 @dataclasses.dataclass
@@ -678,8 +682,10 @@ class Translator:
     def _fix(self, values: Sequence[Dynamic]) -> None:
         """Begins anew with the values of arguments known, where they are numbers of few values: axes, counts, flags."""
         names = {self.arguments[v.anywhere] for v in values if v.kind in ("int", "bool") and v.anywhere in self.arguments}
-        if names:
+        numbers = {self.objects.number_paths[v.anywhere] for v in values if v.anywhere in self.objects.number_paths}
+        if names or numbers:
             self.knowledge.fixed |= names
+            self.knowledge.known_numbers |= numbers
             raise Restart
 
     def assume(self, condition: Value, what: str, raises: type[Exception] | None = None) -> None:
