@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexor.frontend.cpython import builtin, calls, effects, evaluate, instances, reflection
+from flexor.frontend.cpython import builtin, calls, constructors, effects, evaluate, instances, reflection
 from flexor.frontend.cpython.decode import NotTranslated, Restart
 from flexor.frontend.cpython.guards import MISSING, Place
 from flexor.frontend.cpython.values import (
@@ -305,7 +305,7 @@ def load(t: Translator, value: Value, name: str) -> Value | None:
         if value.kind == "tensor":
             return _of_tensor(t, value, name)
         return t.foreign("." + name, lambda obj: getattr(obj, name), [value])
-    if isinstance(value, calls.SuperValue):
+    if isinstance(value, constructors.SuperValue):
         cls, self = value.items
         return load_super(t, cls, self, name)
     if isinstance(value, TupleValue) and name != "__class__":

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexor.frontend.cpython import attributes, calls, context, evaluate, helpers, indexing, instances, library, lowering, reflection, special
+from flexor.frontend.cpython import attributes, calls, constructors, context, evaluate, helpers, indexing, instances, library, lowering, methods, reflection, special
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
     Arguments,
@@ -73,7 +73,7 @@ def call(t: Translator, function: Any, arguments: Arguments, keywords: Keywords)
 
         return evaluate.fold(t, calls.name_of(function), apply, given)
     if isinstance(function, types.MethodDescriptorType) and arguments and evaluate.is_tensor(arguments[0]):
-        return calls.tensor_method(t, arguments[0], function.__name__, arguments[1:], keywords)  # type: ignore[arg-type]
+        return methods.tensor_method(t, arguments[0], function.__name__, arguments[1:], keywords)  # type: ignore[arg-type]
     return calls.opaque(t, function, arguments, keywords)
 
 
@@ -564,7 +564,7 @@ BUILTINS: dict[Any, Callable[[Any, Arguments, Keywords], Any]] = {
     eval: _of_frame("eval", 3),
     exec: _of_frame("exec", 3),
     sys._getframe: _of_frame("sys._getframe", 1),
-    super: lambda t, arguments, keywords: calls.super_of(t, arguments),
+    super: lambda t, arguments, keywords: constructors.super_of(t, arguments),
     **{f: _math(f) for f in (math.sqrt, math.exp, math.log, math.sin, math.cos, math.tanh, math.isnan, math.isinf)},
     **library.FUNCTIONS,
 }

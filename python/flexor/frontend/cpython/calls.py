@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import enum
 import functools
 import inspect
 import sys
@@ -18,32 +15,27 @@ from flexor.frontend.cpython import (
     attributes,
     builtin,
     classes,
+    constructors,
     effects,
     evaluate,
-    exceptions,
     helpers,
-    indexing,
     instances,
     library,
     lowering,
     managers,
+    methods,
     modules,
     recipes,
     recurrent,
+    rows,
     special,
     typed,
 )
 from flexor.frontend.cpython.decode import NotTranslated
-from flexor.frontend.cpython.guards import MISSING
 from flexor.frontend.cpython.values import (
-    ArgumentDict,
-    ArgumentList,
     Arguments,
-    CellValue,
     DictValue,
-    DictView,
     Dynamic,
-    Element,
     EnumerateIterator,
     FunctionValue,
     GeneratorValue,
@@ -57,16 +49,12 @@ from flexor.frontend.cpython.values import (
     RangeIterator,
     RunList,
     SequenceIterator,
-    SetValue,
     StringValue,
-    TextValue,
     TupleValue,
     Value,
     ZipIterator,
-    is_known,
-    whole,
 )
-from flexor.frontend.cpython.writer import NotWritten, growing
+from flexor.frontend.cpython.writer import NotWritten
 
 if TYPE_CHECKING:
     from flexor.frontend.cpython.translate import Translator
@@ -76,10 +64,10 @@ def call(t: Translator, callee: Value, arguments: Arguments, keywords: Keywords)
     """The result of a call; None: a Python function was entered, whose return pushes it."""
     if isinstance(callee, MethodValue):
         if isinstance(callee.function, str):
-            return _method(t, callee.receiver, callee.function, arguments, keywords)
+            return methods.invoke(t, callee.receiver, callee.function, arguments, keywords)
         return call(t, callee.function, [callee.receiver, *arguments], keywords)
     if isinstance(callee, FunctionValue):
-        return _enter(t, callee.code, callee.globals, callee.defaults, callee.keyword_defaults, callee.cells, arguments, keywords)
+        return enter(t, callee.code, callee.globals, callee.defaults, callee.keyword_defaults, callee.cells, arguments, keywords)
     if isinstance(callee, Dynamic):
         return t.foreign("call", lambda f, *a, **k: f(*a, **k), [callee, *arguments], keywords, is_pure=False, clobbers=True)
     if isinstance(callee, Known):
@@ -144,7 +132,7 @@ def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywor
     followed = recurrent.call_of(t, function, arguments, keywords)
     if followed is not None:
         return _python(t, *followed, {})
-    known = lowering.functions().get(id(function))
+    known = rows.functions().get(id(function))
     if known is not None:
         return _framework(t, known[0], function, arguments, keywords)
     rule = getattr(function, "_flexor_rule", None)
@@ -169,7 +157,7 @@ def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywor
     if torch is not None and isinstance(function, torch.nn.Module):
         return modules.called(t, function, arguments, keywords)
     if isinstance(function, type):
-        return _construct(t, function, arguments, keywords)
+        return constructors.construct(t, function, arguments, keywords)
     if isinstance(function, library.GETTERS):
         return library.getter(t, function, arguments)
     if isinstance(function, functools._lru_cache_wrapper):
@@ -292,7 +280,7 @@ def name_of(function: Any) -> str:
 def opaque(t: Translator, function: Any, arguments: Arguments, keywords: Keywords) -> Value:
     """A call that Python does in the run."""
     module = (getattr(function, "__module__", None) or "").split(".")[0]
-    is_pure = module in ("math", "operator") or lowering.is_pure(function) or builtin.is_pure(function)
+    is_pure = module in ("math", "operator") or rows.is_pure(function) or builtin.is_pure(function)
     owner = getattr(function, "__self__", None)
     if isinstance(function, types.BuiltinMethodType) and type(owner) in (str, bytes, int, float):
         is_pure = not any(instances.is_users(a) for a in (*arguments, *keywords.values()))
@@ -321,11 +309,11 @@ def _framework(t: Translator, name: str, function: Any, arguments: Arguments, ke
                 raise NotWritten("numbers that NumPy makes scalars of")
         if "out" in keywords and framework == "torch":
             return _into(t, name, arguments, keywords)
-        return arrays.check_axes(name, lowering.rows(framework)[name](t.lowering, arguments, keywords))  # type: ignore[no-any-return]
+        return arrays.check_axes(name, rows.of(framework)[name](t.lowering, arguments, keywords))  # type: ignore[no-any-return]
 
     if framework == "torch" and "out" in keywords and (t.has_effects or t.lowering.has_writes):
         raise NotTranslated("an output argument, which may get another shape, behind effects", t.state.top.line)
-    return t.attempt(write, lambda: t.foreign(name, function, arguments, keywords, is_pure=not lowering.draws(name), learns=True))
+    return t.attempt(write, lambda: t.foreign(name, function, arguments, keywords, is_pure=not rows.draws(name), learns=True))
 
 
 def _has_arrays(arguments: Arguments) -> bool:
@@ -335,7 +323,7 @@ def _has_arrays(arguments: Arguments) -> bool:
 def _into(t: Translator, name: str, arguments: Arguments, keywords: Keywords) -> Value:
     """A function of torch whose result goes into a tensor that has its shape; where not, Python gives that another one."""
     target = keywords["out"]
-    result = lowering.rows("torch")[name](t.lowering, arguments, {k: v for k, v in keywords.items() if k != "out"})
+    result = rows.of("torch")[name](t.lowering, arguments, {k: v for k, v in keywords.items() if k != "out"})
     if not (isinstance(target, Dynamic) and isinstance(result, Dynamic) and target.kind == result.kind == "tensor"):
         raise NotTranslated("an output argument that is no tensor", t.state.top.line)
     if (target.dtype, target.rank) != (result.dtype, result.rank):
@@ -364,7 +352,7 @@ def _python(
     if torch is not None and function is torch.nn.Module.__call__ and arguments and isinstance(arguments[0], Known):
         return modules.forward(t, arguments[0].object, arguments[1:], keywords)
     if function.__module__ in _OWN:
-        return _enter(
+        return enter(
             t,
             function.__code__,
             function.__globals__,
@@ -389,8 +377,8 @@ def _python(
     keyword_defaults = attributes.items(t, function.__kwdefaults__) if function.__kwdefaults__ else {}
     cells: tuple[Value, ...] = tuple(Known(cell) for cell in function.__closure__ or ())
     if torch is not None and (function.__module__ or "").split(".")[0] == "torch" and not _is_followed(function):
-        return t.foreign(name_of(function), function, arguments, keywords, is_pure=lowering.is_pure(function))
-    return _enter(t, function.__code__, function.__globals__, defaults, keyword_defaults, cells, arguments, keywords, on_return)
+        return t.foreign(name_of(function), function, arguments, keywords, is_pure=rows.is_pure(function))
+    return enter(t, function.__code__, function.__globals__, defaults, keyword_defaults, cells, arguments, keywords, on_return)
 
 
 _OWN = (helpers.__name__, recipes.__name__, recurrent.__name__)  # which nobody changes
@@ -407,7 +395,7 @@ def _is_context_decorator(function: types.FunctionType) -> bool:
     return (function.__module__ or "") == "torch.utils._contextlib" or function.__code__.co_filename.endswith("_contextlib.py")
 
 
-def _enter(
+def enter(
     t: Translator,
     code: types.CodeType,
     globals_: dict[str, Any],
@@ -420,7 +408,7 @@ def _enter(
 ) -> Value | None:
     bound = bind(code, defaults, keyword_defaults, arguments, keywords)
     if isinstance(bound, str):
-        _misfit(t, f"{code.co_name}() {bound}")
+        refuse_misfit(t, f"{code.co_name}() {bound}")
     locals_: dict[str, Value] = dict(bound)
     locals_.update(zip(code.co_freevars, cells))
     if code.co_flags & inspect.CO_GENERATOR:
@@ -472,393 +460,10 @@ def bind(
     return out
 
 
-# ---------------------------------------------------------------------------------------------------------- constructors
-
-
-def _construct(t: Translator, cls: type, arguments: Arguments, keywords: Keywords) -> Value | None:
-    torch = sys.modules.get("torch")
-    if torch is not None and any(cls is getattr(torch, name, None) for name in ("no_grad", "inference_mode", "set_grad_enabled")):
-        return Known(cls(*(lowering.plain(a) for a in arguments)))
-    if issubclass(cls, BaseException) and exceptions.is_thrown_here(t, cls, [*arguments, *keywords.values()]):
-        return evaluate.fold(t, cls.__name__, cls, arguments)
-    if issubclass(cls, BaseException):
-        return t.foreign(cls.__name__, cls, arguments, keywords, raises=True)  # made anew whenever it is raised
-    if _is_about_dtypes(cls) and not keywords and evaluate.all_plain(arguments):
-        return evaluate.fold(t, cls.__name__, cls, arguments)
-    if cls in _VALUES and not keywords and is_known(arguments):
-        return evaluate.fold(t, cls.__name__, cls, [Known(whole(a)) for a in arguments])
-    if issubclass(cls, enum.Enum) and len(cls) and len(arguments) == 1 and not keywords and evaluate.all_plain(arguments):
-        if cls._missing_.__func__ is enum.Enum._missing_.__func__:  # type: ignore[attr-defined]
-            return evaluate.fold(t, cls.__name__, cls, arguments)  # the member of a value
-    if hasattr(cls, "_fields") and issubclass(cls, tuple):
-        return _named_tuple(t, cls, arguments, keywords)
-    is_made_here = cls not in t.knowledge.by_python
-    if is_made_here and dataclasses.is_dataclass(cls) and not instances.is_output(cls) and isinstance(cls.__init__, types.FunctionType):
-        instance = InstanceValue(cls, {})
-        if "object.__setattr__" in _text(cls.__init__) or getattr(cls, "__dataclass_params__").frozen:
-            return _frozen_dataclass(t, cls, arguments, keywords)
-        function = cls.__init__
-        if type(cls) is not type or attributes._raw(cls, "__new__") is not object.__new__:
-            raise NotTranslated(f"the class {cls.__name__} makes its instances itself", t.state.top.line)
-        t.guards.class_attribute(cls, "__init__", function)
-        _enter(
-            t,
-            function.__code__,
-            function.__globals__,
-            tuple(t.known(v) for v in function.__defaults__ or ()),
-            {k: t.known(v) for k, v in (function.__kwdefaults__ or {}).items()},
-            tuple(Known(cell) for cell in function.__closure__ or ()),
-            [instance, *arguments],
-            keywords,
-            on_return=instance,
-        )
-        return None
-    if instances.is_output(cls):
-        return _output(t, cls, arguments, keywords)
-    if cls is super:
-        return super_of(t, arguments)
-    if cls is contextlib.nullcontext:
-        return InstanceValue(cls, {"enter_result": (*arguments, *keywords.values(), Known(None))[0]})
-    if instances.can_make(t, cls):
-        return instances.make(t, cls, arguments, keywords)
-    if modules.is_bare(cls) and is_made_here and evaluate.all_plain([*arguments, *keywords.values()]):
-        return t.made(cls, tuple(map(lowering.plain, arguments)), {name: lowering.plain(value) for name, value in keywords.items()})
-    is_users = bool(cls.__flags__ & 1 << 9) and cls.__module__.split(".")[0] not in ("torch", "numpy")
-    return t.foreign(cls.__name__, cls, arguments, keywords, is_pure=not is_users, clobbers=is_users)
-
-
-def _named_tuple(t: Translator, cls: type, arguments: Arguments, keywords: Keywords) -> Value:
-    maker = attributes._raw(cls, "__new__")
-    own = next(base for base in cls.__mro__ if "_fields" in base.__dict__)
-    if own.__dict__.get("__new__") is not maker or attributes._raw(cls, "__init__") is not object.__init__:
-        raise NotTranslated(f"the class {cls.__name__} makes its instances itself", t.state.top.line)
-    t.guards.class_attribute(cls, "__new__", maker)
-    function: Any = getattr(maker, "__func__", maker)
-    defaults = tuple(t.known(v) for v in function.__defaults__ or ())
-    bound = bind(function.__code__, defaults, {}, [Known(cls), *arguments], keywords)
-    if isinstance(bound, str):
-        _misfit(t, f"{cls.__name__}.__new__() {bound}")
-    return TupleValue([bound[name] for name in getattr(cls, "_fields")], cls)
-
-
-def _misfit(t: Translator, message: str) -> NoReturn:
+def refuse_misfit(t: Translator, message: str) -> NoReturn:
     """A call whose arguments do not fit."""
 
     def fail() -> None:
         raise TypeError(message)
 
     evaluate.raises(t, "call", fail, [])
-
-
-_VALUES = (int, float, bool, str, complex, slice, range, bytes, tuple, frozenset, object)
-
-
-def _is_about_dtypes(cls: type) -> bool:
-    """torch.finfo and torch.iinfo, whose objects do not change."""
-    return cls.__module__ == "torch" and cls.__name__ in ("finfo", "iinfo")
-
-
-def _text(function: types.FunctionType) -> str:
-    return " ".join(map(str, function.__code__.co_names))
-
-
-def _frozen_dataclass(t: Translator, cls: type, arguments: Arguments, keywords: Keywords) -> Value:
-    function: Any = getattr(cls, "__init__")
-    is_plain = function.__qualname__.endswith("__create_fn__.<locals>.__init__") or function.__code__.co_filename == "<string>"
-    fields = dataclasses.fields(cls)
-    if hasattr(cls, "__post_init__") or not is_plain or not all(f.init for f in fields):
-        raise NotTranslated(f"the frozen dataclass {cls.__name__} with a constructor of its own", t.state.top.line)
-    t.guards.class_attribute(cls, "__init__", function)
-    defaults = tuple(t.known(v) for v in function.__defaults__ or ())
-    keyword_defaults = {k: t.known(v) for k, v in (function.__kwdefaults__ or {}).items()}
-    bound = bind(function.__code__, defaults, keyword_defaults, [Known(cls), *arguments], keywords)
-    if isinstance(bound, str):
-        _misfit(t, f"{cls.__name__}.__init__() {bound}")
-    values = {field.name: bound[field.name] for field in fields}
-    if any(field.default_factory is not dataclasses.MISSING for field in fields):
-        raise NotTranslated(f"a frozen dataclass with factories: {cls.__name__}", t.state.top.line)
-    return InstanceValue(cls, values)
-
-
-def _output(t: Translator, cls: Any, arguments: Arguments, keywords: Keywords) -> Value:
-    fields = [f.name for f in dataclasses.fields(cls)]
-    values = dict(zip(fields, arguments)) | keywords
-    if len(arguments) > len(fields) or set(keywords) - set(fields) or not all(f.default is None for f in dataclasses.fields(cls)):
-        raise NotTranslated(f"a {cls.__name__} of other arguments than its fields", t.state.top.line)
-    present = {
-        name: values[name] for name in fields if name in values and not (isinstance(values[name], Known) and values[name].object is None)  # type: ignore[attr-defined]
-    }
-    return DictValue(present, cls)
-
-
-def super_of(t: Translator, arguments: Arguments) -> Value:
-    """super() and super(cls, self)."""
-    frame = t.state.top
-    if arguments:
-        cls, self = arguments
-    else:
-        cell = frame.locals.get("__class__")
-        content = cell.content if isinstance(cell, CellValue) else attributes.cell_content(t, cell.object) if isinstance(cell, Known) else None
-        first = frame.locals.get(frame.code.co_varnames[0]) if frame.code.co_argcount else None
-        if isinstance(first, CellValue):
-            first = first.content
-        if content is None or first is None:
-            raise NotTranslated("super() outside of a method", frame.line)
-        cls, self = content, first
-    if not isinstance(cls, Known):
-        raise NotTranslated("super() of a class that only the run knows", frame.line)
-    return SuperValue(cls, self)
-
-
-class SuperValue(TupleValue):
-    """super(cls, self): attributes are looked up behind cls."""
-
-    __slots__ = ()
-
-    def __init__(self, cls: Value, self_: Value) -> None:
-        super().__init__([cls, self_], super)
-
-
-# ------------------------------------------------------------------------------------------------ methods of structures
-
-
-def _method(t: Translator, receiver: Value, name: str, arguments: Arguments, keywords: Keywords) -> Value | None:
-    if isinstance(receiver, Dynamic):
-        return tensor_method(t, receiver, name, arguments, keywords)
-    if isinstance(receiver, SuperValue):
-        raise NotTranslated(f"super().{name}", t.state.top.line)
-    if isinstance(receiver, RunList) and name == "append":
-        append(t, receiver, arguments[0])
-        return Known(None)
-    if isinstance(receiver, ListValue):
-        return _list_method(t, receiver, name, arguments, keywords)
-    if isinstance(receiver, ArgumentList) and name == "copy":
-        return ListValue(receiver.items)
-    if isinstance(receiver, ArgumentDict) and name in ("update", "setdefault", "pop", "clear", "popitem"):
-        raise NotTranslated("a dict of the caller's that changes", t.state.top.line)
-    if isinstance(receiver, DictValue):
-        return _dict_method(t, receiver, name, arguments, keywords)
-    if isinstance(receiver, SetValue) and not keywords:
-        return _set_method(t, receiver, name, arguments)
-    if isinstance(receiver, TupleValue):
-        if name == "numel" and hasattr(receiver.cls, "numel"):
-            total: Value = Known(1)
-            for size in receiver.items:
-                total = evaluate.computed(t, "*", total, size)
-            return total
-        if name == "index" or name == "count":
-            if is_known(receiver) and is_known(arguments):
-                return evaluate.fold(t, name, getattr(tuple, name), [Known(tuple(lowering.plain(receiver))), *arguments])
-    if isinstance(receiver, GeneratorValue) and not keywords:
-        return _generator_method(t, receiver, name, arguments)
-    raise NotTranslated(f"the method {name} of a {type(receiver).__name__}", t.state.top.line)
-
-
-def _generator_method(t: Translator, generator: GeneratorValue, name: str, arguments: Arguments) -> Value | None:
-    if name == "send" and len(arguments) == 1:
-        if generator.pc >= 0 and not generator.receive(arguments[0]):
-            _misfit(t, "can't send non-None value to a just-started generator")
-        return call(t, Known(helpers.IN_PYTHON[next]), [generator], {})
-    if name == "__next__" and not arguments:
-        return call(t, Known(helpers.IN_PYTHON[next]), [generator], {})
-    if name == "__iter__" and not arguments:
-        return generator
-    if name == "close" and not arguments and not generator.is_managed:
-        generator.locals, generator.stack, generator.pc = {}, [], -1  # it stands in no try: none is left to be followed
-        return Known(None)
-    raise NotTranslated(f"the method {name} of a generator", t.state.top.line)
-
-
-# Methods after which a tensor object has another shape, other strides, memory or flags: the program's tensors are not that object.
-_CHANGE_THE_OBJECT = {
-    "torch": frozenset(
-        "as_strided_ detach_ rename_ requires_grad_ resize_ resize_as_ set_ share_memory_ squeeze_ swapaxes_ swapdims_ t_ transpose_"
-        " unsqueeze_".split()
-    ),
-    "numpy": frozenset(("byteswap", "resize", "setfield", "setflags")),
-}
-_NUMPY_WRITES = frozenset(("fill", "partition", "put", "sort"))
-
-
-def tensor_method(t: Translator, receiver: Dynamic, name: str, arguments: Arguments, keywords: Keywords) -> Value:
-    """receiver.name(...), of a tensor or an object of the run."""
-    if receiver.kind == "tensor" and name == "__setitem__" and len(arguments) == 2 and not keywords:
-        indexing.set_item(t, receiver, *arguments)
-        return Known(None)
-    framework = t.lowering.framework
-    row = lowering.rows(framework).get(f"{lowering.methods(framework)}.{name}")
-    writes = name.endswith("_") and not name.endswith("__")
-    if name in _CHANGE_THE_OBJECT[framework] and receiver.kind == "tensor":
-        raise NotTranslated(f"{name}, which changes what a tensor is and not what it holds", t.state.top.line)
-    if framework == "numpy" and name in _NUMPY_WRITES and receiver.kind == "tensor":
-        t.foreign("." + name, functools.partial(_invoke, name), [receiver, *arguments], keywords, result="none", is_pure=False)
-        return Known(None)
-
-    own = MISSING
-    if framework == "torch" and receiver.kind == "tensor":  # whose methods may be replaced
-        torch = sys.modules["torch"]
-        own = vars(torch.Tensor).get(name, MISSING)
-        t.guards.own_attribute(torch.Tensor, name, own)
-    is_replaced = isinstance(own, types.FunctionType) and not (own.__module__ or "").startswith("torch")
-
-    def write() -> Value:
-        if row is None or is_replaced:
-            raise NotWritten(name)
-        return arrays.check_axes(f"{lowering.methods(framework)}.{name}", row(t.lowering, [receiver, *arguments], keywords))  # type: ignore[no-any-return]
-
-    def otherwise() -> Value:
-        function = functools.partial(_invoke, name)
-        if writes:
-            t.foreign("." + name, function, [receiver, *arguments], keywords, result="none", is_pure=False)
-            return receiver
-        is_opaque = receiver.kind == "object"
-        is_pure = not is_opaque and not lowering.draws(name)
-        learns = not is_opaque
-        return t.foreign("." + name, function, [receiver, *arguments], keywords, is_pure=is_pure, learns=learns, clobbers=is_opaque)
-
-    return t.attempt(write, otherwise)
-
-
-def _invoke(name: str, receiver: Any, *arguments: Any, **keywords: Any) -> Any:
-    return getattr(receiver, name)(*arguments, **keywords)
-
-
-_invoke.__module__ = "operator"  # reads what it is given, as the operators do
-
-
-def append(t: Translator, target: Value, item: Value) -> None:
-    """target.append(item)."""
-    if isinstance(target, ListValue):
-        target.items.append(item)
-    elif isinstance(target, RunList) and suits(item, target.element):
-        assert isinstance(target.content, Dynamic)
-        refuse_shared(t, target)
-        target.content = t.writer.append(target.content, item)
-        if isinstance(item, RunList):
-            item.is_shared = True
-    else:
-        raise NotTranslated("a list of values of several kinds, or of somebody else's, that grows in a loop", t.state.top.line)
-
-
-def refuse_shared(t: Translator, value: RunList) -> None:
-    """Refuses to change a list that stands in a list of the run."""
-    if value.is_shared:
-        raise NotTranslated("a list that stands in another one of the run changed", t.state.top.line)
-
-
-def suits(item: Value, element: Element) -> bool:
-    """Whether a list of the run takes an item."""
-    found = element_of([item])
-    return found is not None and element in (found, growing(found))
-
-
-def element_of(items: list[Value]) -> Element | None:
-    """What elements have in common; None where they have nothing."""
-    kinds: set[Element] = set()
-    for item in items:
-        if isinstance(item, Dynamic) and item.kind not in ("list", "number"):
-            kinds.add((item.kind, item.dtype, item.rank))
-        elif isinstance(item, Known) and type(item.object) in (bool, int, float):
-            kinds.add((type(item.object).__name__, None, -1))
-        elif isinstance(item, TextValue) or (isinstance(item, Known) and type(item.object) is str):
-            kinds.add(("text", None, -1))
-        elif isinstance(item, RunList) and item.element[0] not in ("object", "text"):
-            kinds.add(("list", item.element, -1))
-        elif isinstance(item, TupleValue) and item.cls is tuple and item.items:
-            parts = tuple(element_of([part]) for part in item.items)
-            if not all(part is not None and part[0] not in ("object", "list", "text") for part in parts):
-                return None
-            kinds.add(("tuple", parts, -1))
-        else:
-            return None
-    return kinds.pop() if len(kinds) == 1 else None
-
-
-def _list_method(t: Translator, receiver: ListValue, name: str, arguments: Arguments, keywords: Keywords) -> Value | None:
-    items = receiver.items
-    if name == "append":
-        append(t, receiver, arguments[0])
-    elif name == "extend" and (is_open(arguments[0]) or isinstance(arguments[0], RunList)):
-        return call(t, Known(helpers.extend), [receiver, *arguments], keywords)
-    elif name == "extend":
-        items.extend(evaluate.unpacked(t, arguments[0]))
-    elif name == "clear":
-        items.clear()
-    elif name == "reverse":
-        items.reverse()
-    elif name == "sort" and not keywords and evaluate.all_plain(items):
-        values = evaluate.fold(t, "sort", lambda *objects: tuple(sorted(objects)), list(items))
-        assert isinstance(values, Known)
-        items[:] = [Known(obj) for obj in values.object]
-    elif name == "sort" and not arguments and set(keywords) <= {"key", "reverse"}:
-        return call(t, Known(helpers.sort), [receiver], keywords)
-    elif name == "remove" and evaluate.all_plain([*items, *arguments]):
-        at = next((i for i, item in enumerate(items) if item.object == arguments[0].object), None)  # type: ignore[attr-defined]
-        if at is None:
-            evaluate.raises(t, "remove", [].remove, arguments)
-        del items[at]
-    elif name == "copy":
-        return ListValue(items)
-    elif name == "insert" and isinstance(arguments[0], Known):
-        items.insert(arguments[0].object, arguments[1])
-    elif name == "pop":
-        at = arguments[0].object if arguments and isinstance(arguments[0], Known) else -1
-        if not items or not -len(items) <= at < len(items) or (arguments and not isinstance(arguments[0], Known)):
-            raise NotTranslated("list.pop", t.state.top.line)
-        return items.pop(at)
-    elif name in ("index", "count") and is_known(receiver) and is_known(arguments):
-        return evaluate.fold(t, name, getattr(list, name), [Known(lowering.plain(receiver)), *arguments])
-    else:
-        raise NotTranslated(f"list.{name}", t.state.top.line)
-    return Known(None)
-
-
-def _set_method(t: Translator, receiver: SetValue, name: str, arguments: Arguments) -> Value:
-    """Methods of a set of plain objects. Those that change it keep it the object that it is."""
-    others = [evaluate.unpacked(t, other) for other in arguments] if name in _OF_SETS else [arguments]
-    if not hasattr(set, name) or name.startswith("_") or name == "pop" or not all(map(evaluate.all_plain, others)):
-        raise NotTranslated(f"set.{name} of values of the run", t.state.top.line)
-    objects = [[item.object for item in items] for items in others]  # type: ignore[attr-defined]
-    changed = set(receiver.objects)
-    method, given = getattr(changed, name), objects if name in _OF_SETS else objects[0]
-    try:
-        result = method(*given)
-    except Exception:
-        evaluate.raises(t, f"set.{name}", lambda: getattr(set(receiver.objects), name)(*given), [])
-    receiver.objects = frozenset(changed)
-    return SetValue(frozenset(result)) if isinstance(result, set) else Known(result)
-
-
-_OF_SETS = frozenset(name for name in dir(set) if name.endswith("update") or name in ("union", "intersection", "difference", "symmetric_difference") or name.startswith("is"))
-
-
-def _dict_method(t: Translator, receiver: DictValue, name: str, arguments: Arguments, keywords: Keywords) -> Value | None:
-    items = receiver.items
-    key = arguments[0].object if arguments and isinstance(arguments[0], Known) else None
-    if name in ("items", "keys", "values") and not arguments:
-        return DictView(receiver, name)
-    if name == "to_tuple":
-        return TupleValue(items.values())
-    if name == "copy":
-        return DictValue(dict(items), receiver.cls)
-    if name == "update":
-        for other in arguments:
-            items.update(evaluate.spread(t, TupleValue([]), other)[1])
-        items.update(keywords)
-        return Known(None)
-    if arguments and isinstance(arguments[0], Known):
-        if name == "get":
-            return items.get(key, arguments[1] if len(arguments) > 1 else Known(None))
-        if name == "setdefault":
-            return items.setdefault(key, arguments[1] if len(arguments) > 1 else Known(None))
-        if name == "pop" and (key in items or len(arguments) > 1):
-            return items.pop(key) if key in items else arguments[1]
-    if name == "setdefault" and not keywords and indexing.is_key_of_the_run(t, receiver, arguments[0]):
-        value = arguments[1] if len(arguments) > 1 else Known(None)
-        table = indexing.table_of(t, receiver, arguments[0], value)
-        return call(t, Known(helpers.Table.setdefault), [table, arguments[0], value], {})
-    if name == "get" and not keywords and len(arguments) in (1, 2):
-        found = indexing.value_or(t, items, *arguments)
-        if found is not NotImplemented:
-            return found  # type: ignore[no-any-return]
-    raise NotTranslated(f"dict.{name}", t.state.top.line)

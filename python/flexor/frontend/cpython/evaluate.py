@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from flexor.frontend.cpython import attributes, builtin, calls, exceptions, helpers, indexing, instances
+from flexor.frontend.cpython import attributes, builtin, calls, exceptions, helpers, indexing, instances, methods
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
     ArgumentList,
@@ -168,10 +168,10 @@ def binary(t: Translator, op: str, a: Value, b: Value, in_place: bool = False) -
         if in_place:
             a.objects = objects
         return a if in_place else SetValue(objects)
-    if op == "+" and not in_place and isinstance(a, RunList) and isinstance(b, ListValue) and all(calls.suits(i, a.element) for i in b.items):
+    if op == "+" and not in_place and isinstance(a, RunList) and isinstance(b, ListValue) and all(methods.suits(i, a.element) for i in b.items):
         longer = RunList(a.content, a.element)  # lists of the run are values
         for item in b.items:
-            calls.append(t, longer, item)
+            methods.append(t, longer, item)
         return longer
     if op == "+" and (in_place or not isinstance(a, RunList)):
         joined = _joined(t, a, b, in_place)

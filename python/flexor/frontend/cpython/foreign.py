@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from flexor.errors import NotSupported
-from flexor.frontend.cpython import helpers, lowering
+from flexor.frontend.cpython import helpers, rows
 from flexor.frontend.cpython.decode import NotTranslated, Restart
 from flexor.frontend.cpython.values import (
     ArgumentItems,
@@ -254,7 +254,7 @@ def _reads_only(function: Any) -> bool:
     if isinstance(getattr(function, "__self__", None), (logging.Logger, str, bytes)):
         return True
     module = getattr(function, "__module__", None) or ""
-    return module.split(".")[0] in ("math", "operator") and not _writes(function) or lowering.is_pure(function)
+    return module.split(".")[0] in ("math", "operator") and not _writes(function) or rows.is_pure(function)
 
 
 def _writes(function: Any) -> bool:

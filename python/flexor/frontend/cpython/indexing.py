@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
 import numpy as np
 
-from flexor.frontend.cpython import attributes, calls, evaluate, helpers, instances, lowering, special, texts
+from flexor.frontend.cpython import attributes, calls, evaluate, helpers, instances, lowering, methods, special, texts
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
     ArgumentDict,
@@ -98,7 +98,7 @@ def value_or(t: Translator, items: dict[Any, Value], key: Value, otherwise: Valu
         return found
     if is_small:
         return calls.call(t, Known(helpers.value_or), [DictValue(dict(items)), key, otherwise], {})
-    element = calls.element_of(list(items.values()))
+    element = methods.element_of(list(items.values()))
     if element is None or not all(type(own) is (str if is_text else int) for own in items):
         return NotImplemented
     return calls.call(t, Known(helpers.Table.get), [_tabled(t, items, element), key, otherwise], {})
@@ -131,7 +131,7 @@ def _number(obj: Any) -> int:
 def _tabled(t: Translator, items: dict[Any, Value], element: Element) -> InstanceValue:
     """A dict of values that are alike as a table, with keys of one kind."""
     keys: list[Value] = [Known(own) for own in items]
-    of_keys = calls.element_of(keys) or ("int", None, -1)
+    of_keys = methods.element_of(keys) or ("int", None, -1)
     held = RunList(t.writer.list_of(keys, of_keys), of_keys), RunList(t.writer.list_of(list(items.values()), element), element)
     return InstanceValue(helpers.Table, dict(zip(("_keys", "_values"), held)))
 
@@ -140,7 +140,7 @@ def _by_place(t: Translator, items: list[Value], container: Value, index: Value)
     """An item for a place that only the run knows: of a list of the run if they are alike, else a branch for each."""
     if not isinstance(index, Dynamic) or index.kind not in ("int", "bool"):
         raise NotTranslated("a list or tuple asked for a place that only the run knows", t.state.top.line)
-    element = calls.element_of(items)
+    element = methods.element_of(items)
     if element is not None and index.kind == "int" and (element[0] != "text" or len(items) > helpers.MOST_CHOICES):
         return t.writer.element(t.writer.list_of(items, element), index, element)
     if len(items) > helpers.MOST_CHOICES:
@@ -431,7 +431,7 @@ def table_of(t: Translator, container: Value, key: Value, value: Value) -> Insta
     if not is_int(key) or sum(other.code is frame.code for other in t.state.frames) > 1:
         raise NotTranslated("a key that only the run knows written, which may be new", frame.line)
     if isinstance(container, DictValue):
-        element = calls.element_of([*container.items.values(), value])
+        element = methods.element_of([*container.items.values(), value])
         is_plain = container.cls is dict and not isinstance(container, (ArgumentDict, ArgumentMapping))
         if element is None or not is_plain or not all(type(own) is int for own in container.items):
             raise NotTranslated("a key that only the run knows written to a dict of other keys, or of values of several kinds", frame.line)
@@ -461,7 +461,7 @@ def set_item(t: Translator, container: Value, index: Value, value: Value) -> Non
             evaluate.raises(t, "[] =", operator.setitem, [Known([None] * len(container.items)), index, Known([None] * len(items))])
         return
     if isinstance(container, ListValue) and isinstance(index, Dynamic) and index.kind == "int":
-        element = calls.element_of([*container.items, value])
+        element = methods.element_of([*container.items, value])
         if element is None or (element[0] == "text" and len(container.items) <= helpers.MOST_CHOICES):
             if len(container.items) > helpers.MOST_CHOICES:
                 raise NotTranslated("a place that only the run knows written, of values that are not alike", t.state.top.line)
@@ -471,9 +471,9 @@ def set_item(t: Translator, container: Value, index: Value, value: Value) -> Non
         made = RunList(t.writer.list_of(container.items, element), element)
         t.state = t.state.copy({id(container): made})
         container = made
-    if isinstance(container, RunList) and evaluate.is_number(index) and calls.suits(value, container.element):
+    if isinstance(container, RunList) and evaluate.is_number(index) and methods.suits(value, container.element):
         assert isinstance(container.content, Dynamic)
-        calls.refuse_shared(t, container)
+        methods.refuse_shared(t, container)
         container.content = t.writer.set_element(container.content, index, value)
         if isinstance(value, RunList):
             value.is_shared = True
@@ -485,7 +485,7 @@ def set_item(t: Translator, container: Value, index: Value, value: Value) -> Non
         if len(container.items) > helpers.MOST_CHOICES:
             raise NotTranslated("a key that only the run knows written, of a dict of many", t.state.top.line)
         has = evaluate.to_bool(t, evaluate.contains(t, index, container))
-        are_alike = all(type(key) is int for key in container.items) and calls.element_of([*container.items.values(), value]) is not None
+        are_alike = all(type(key) is int for key in container.items) and methods.element_of([*container.items.values(), value]) is not None
         if (isinstance(has, Known) and not has.object) or t.state.has_acted or (are_alike and is_int(index)):
             put_new(t, container, index, value)
             return

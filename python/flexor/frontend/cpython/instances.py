@@ -65,7 +65,7 @@ def make(t: Translator, cls: type, arguments: Arguments, keywords: Keywords) -> 
         t.guards.class_attribute(cls, name, attributes._raw(cls, name))
     if begins is object.__init__:
         if arguments or keywords:
-            calls._misfit(t, f"{cls.__name__}() takes no arguments")
+            calls.refuse_misfit(t, f"{cls.__name__}() takes no arguments")
         return instance
     entered = calls.call(t, Known(begins), [instance, *arguments], keywords)
     if entered is not None:

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from flexor.frontend.cpython import attributes, builtin, calls, evaluate, exceptions, helpers, indexing, instances, managers, patterns, special
+from flexor.frontend.cpython import attributes, builtin, calls, evaluate, exceptions, helpers, indexing, instances, managers, methods, patterns, special
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.operations import NAMES, Operation
 from flexor.frontend.cpython.values import (
@@ -568,7 +568,7 @@ def _list_at(t: Translator, n: int) -> ListValue:
 @step(O.LIST_APPEND)
 def _(t: Translator, n: int) -> None:
     item = t.state.top.stack.pop()
-    calls.append(t, t.state.top.stack[-n], item)
+    methods.append(t, t.state.top.stack[-n], item)
 
 
 @step(O.MAP_ADD)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from flexor.errors import FlexorError
-from flexor.frontend.cpython import attributes, calls, classes, effects, evaluate, exceptions, foreign, helpers, results, special, steps, typed
+from flexor.frontend.cpython import attributes, classes, effects, evaluate, exceptions, foreign, helpers, methods, results, special, steps, typed
 from flexor.frontend.cpython.decode import NotTranslated, Restart, Step
 from flexor.frontend.cpython.guards import Guards, Place
 from flexor.frontend.cpython.lowering import Lowering
@@ -377,7 +377,7 @@ class Translator:
             holder[name] = Dynamic(value.kind, value.native, None, value.dtype, value.rank)
         elif isinstance(value, ListValue):
             element = self.knowledge.elements[chain, place]
-            if value.items and calls.element_of(value.items) != element:
+            if value.items and methods.element_of(value.items) != element:
                 raise NotTranslated("a list of values of several kinds that grows in a loop", state.top.line)
             for item in value.items:
                 if isinstance(item, RunList):
@@ -405,7 +405,7 @@ class Translator:
                     differing.update((place + path, (new, old)) for path, new, old in kept)
             changed = {(chain, place) for place, (new, old) in differing.items() if _are_alike(new, old)}
             for place, (new, old) in differing.items():
-                element = calls.element_of(new.items) if isinstance(new, ListValue) and isinstance(old, ListValue) else None
+                element = methods.element_of(new.items) if isinstance(new, ListValue) and isinstance(old, ListValue) else None
                 if element is not None:
                     self.knowledge.elements[chain, place] = element
                     changed.add((chain, place))

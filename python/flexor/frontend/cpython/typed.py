@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from flexor import _kinds
 from flexor.errors import FlexorError
-from flexor.frontend.cpython import lowering
+from flexor.frontend.cpython import rows
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.foreign import Promise
 from flexor.frontend.cpython.values import Arguments, Dynamic, Keywords, Known, TupleValue, Value, dynamics, objects_of
@@ -166,7 +166,7 @@ def is_of_torch(function: Any) -> bool:
     """Whether a function is one of torch in C++, or a method of tensors."""
     if isinstance(function, functools.partial) and getattr(function.func, "__name__", "") == "_invoke":
         return True
-    return type(function).__name__ in ("builtin_function_or_method", "method_descriptor") and lowering.is_pure(function)
+    return type(function).__name__ in ("builtin_function_or_method", "method_descriptor") and rows.is_pure(function)
 
 
 def of_framework(t: Translator, what: str, function: Any, arguments: Arguments, keywords: Keywords) -> Promise | None:
