@@ -77,6 +77,13 @@ class Shape:
             self._append((kind, len(obj)), ("tuple", kind, len(obj)))
             for i, item in enumerate(obj):
                 self.add(f"{name}[{i}]", item)
+        elif _is_known_by_contents(name, kind, self.fixed):
+            if id(obj) in self.seen:
+                self._add_again(obj)
+                return
+            self.seen[id(obj)] = ("object", len(self.objects))
+            self.objects.append(obj)
+            self._append((kind, "object", len(obj) if kind is list else tuple((type(key), key) for key in obj)), None)
         elif kind is list or kind is dict or instances.is_output(kind):
             if id(obj) in self.seen:
                 self._add_again(obj)
@@ -123,6 +130,11 @@ class Shape:
             self._append((type(obj), *((type(key), key) for key in obj)), ("dict", tuple(obj)) if are_plain else None)
             for key, item in dict.items(obj):
                 self.add(f"{name}[{key!r}]", item)
+
+
+def _is_known_by_contents(name: str, kind: type, fixed: frozenset[str]) -> bool:
+    """Whether an argument is a list or dict that is written to."""
+    return (kind is list or kind is dict) and name + objects.BY_CONTENTS in fixed and name not in fixed
 
 
 def is_tuple(kind: type) -> bool:
@@ -189,6 +201,10 @@ class Abstract:
             if is_plain_tuple(kind, obj):
                 return Known(obj)
             return TupleValue([self.of(f"{name}[{i}]", item) for i, item in enumerate(obj)], kind)
+        if _is_known_by_contents(name, kind, self.fixed):
+            if id(obj) not in self.seen:
+                self.seen[id(obj)] = self.translator.objects.root(name, obj)
+            return self.seen[id(obj)]
         if kind is list or kind is dict or instances.is_output(kind):
             if id(obj) not in self.seen:
                 self.seen[id(obj)] = self._container(name, obj)
@@ -202,6 +218,7 @@ class Abstract:
     def _container(self, name: str, obj: Any) -> Value:
         origin = origin_of(self.containers)
         self.containers += 1
+        self.translator.containers[origin] = name, objects.is_flat(obj)
         made: Any
         if isinstance(obj, list):
             made = self.seen[id(obj)] = ArgumentList([], origin)

@@ -39,7 +39,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _Self = TypeVar("_Self")
 _Rest = ParamSpec("_Rest")
-MOST_TRANSLATIONS = 64
+MOST_TRANSLATIONS = 256
+MOST_REASONS = 64  # why translations were made, that are kept
 MOST_REFUSALS = 1024  # remembered at a time
 MOST_ATTEMPTS = 4  # to translate calls that were refused, when something has changed
 MOST_FORMS = 8  # of calls of one translation that the compiled call path serves
@@ -313,7 +314,7 @@ class Jit(JitBase, Generic[P, R]):
                     refused = made
                 else:
                     self._newest = described
-                    self._stats.reasons = [*self._stats.reasons, reason][-MOST_TRANSLATIONS:]
+                    self._stats.reasons = [*self._stats.reasons, reason][-MOST_REASONS:]
                     if self._fixed is not shape.fixed:  # an argument has become fixed: its value is in the key
                         shape = Shape.of(self._fixed, bound)
                         key = tuple(shape.key)

@@ -330,7 +330,8 @@ def test_what_is_dropped_is_freed():
     assert [reference() for reference in left] == [None] * 5
 
 
-def test_what_differs_every_time_does_not_pile_up():
+def test_what_differs_every_time_does_not_pile_up(monkeypatch):
+    monkeypatch.setattr("flexor._jit.MOST_TRANSLATIONS", 64)
     f = flexor.jit(lambda holder, x: x * holder.v, fallback="silent")
     left = []
     for k in range(100):

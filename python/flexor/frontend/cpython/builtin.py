@@ -273,6 +273,8 @@ def _enumerate(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
 
 
 def _reversed(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
+    if calls.has_unknown_length(t, arguments[0]):
+        return calls.call(t, Known(helpers.backwards), arguments, {})
     return SequenceIterator(reversed(evaluate.unpacked(t, arguments[0])))
 
 
@@ -385,10 +387,15 @@ def _extreme(name: str, function: Callable[..., Any]) -> Callable[[Translator, A
         values = arguments
         if keywords:
             return NotImplemented
+        if len(values) == 1 and calls.has_unknown_length(t, values[0]):
+            return calls.call(t, Known(helpers.IN_PYTHON[function]), values, {})
         if len(values) == 1:
             values = evaluate.unpacked(t, values[0])
         if evaluate.all_plain(values) and values:
             return evaluate.fold(t, name, lambda *v: function(v), values)
+        if 1 < len(values) <= helpers.MOST_CHOICES and all(evaluate.is_number(v) or evaluate.is_tensor(v) and v.rank == 0 for v in values):  # type: ignore[attr-defined]
+            if any(map(evaluate.is_tensor, values)):
+                return calls.call(t, Known(helpers.IN_PYTHON[function]), [TupleValue(values)], {})
         if not values or not all(evaluate.is_number(v) for v in values):
             return NotImplemented
         result = values[0]
@@ -464,10 +471,25 @@ def _sorted(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
     if "key" in keywords or isinstance(arguments[0], (Dynamic, RunList)):
         return NotImplemented
     items = evaluate.unpacked(t, arguments[0])
+    if evaluate.all_plain(list(keywords.values())) and (ordered := _by_first(items, bool(lowering.plain(keywords.get("reverse", Known(False)))))):
+        return ListValue(ordered)
     if not evaluate.all_plain([*items, *keywords.values()]):
         return NotImplemented
     reverse = bool(lowering.plain(keywords.get("reverse", Known(False))))
     return evaluate.fold(t, "sorted", lambda *objects: sorted(objects, reverse=reverse), items)
+
+
+def _by_first(items: Arguments, reverse: bool) -> Arguments | None:
+    """Tuples in their order, where the first of each, all known and different, decides it: items of a dict."""
+    firsts = [item.items[0] for item in items if isinstance(item, TupleValue) and item.items]
+    if len(firsts) != len(items) or not firsts or evaluate.all_plain(items) or not all(isinstance(f, Known) for f in firsts):
+        return None
+    keys = [f.object for f in firsts]  # type: ignore[attr-defined]
+    if len({type(key) for key in keys} - {bool, int}) > 1 or not all(type(key) in (bool, int, str) for key in keys) or len(set(keys)) != len(keys):
+        return None
+    if any(type(key) is str for key in keys) and not all(type(key) is str for key in keys):
+        return None
+    return [items[at] for at in sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)]
 
 
 def _iter(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:

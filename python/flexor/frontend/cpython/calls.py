@@ -112,6 +112,11 @@ def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywor
         return _python(t, with_function, arguments, keywords)
     if function is helpers.in_order:
         return _in_order(t, arguments)
+    if function is helpers.become:
+        methods.become(t, *arguments)
+        return Known(None)
+    if function is sorted and arguments and _are_items_of_table(arguments[0]) and set(keywords) <= {"reverse"}:
+        return _python(t, helpers.sorted_items, arguments, keywords)  # type: ignore[arg-type]
     in_python = helpers.IN_PYTHON.get(function) if isinstance(function, (type, types.BuiltinFunctionType)) else None
     reads = arguments and (is_open(arguments[0]) or (isinstance(arguments[0], (RunList, StringValue)) and function in helpers.OF_LISTS))
     if in_python is not None and reads and "key" not in keywords:
@@ -182,6 +187,10 @@ def _object(t: Translator, function: Any, arguments: Arguments, keywords: Keywor
 
 def _is_function(value: Value | None) -> bool:
     return isinstance(value, (FunctionValue, MethodValue, PartialValue)) or (isinstance(value, Known) and callable(value.object))
+
+
+def _are_items_of_table(value: Value) -> bool:
+    return isinstance(value, GeneratorValue) and value.code is helpers.Table.items.__code__ and not value.pc and not value.stack
 
 
 def _in_order(t: Translator, arguments: Arguments) -> Value:

@@ -106,15 +106,21 @@ class Composites:
     def scaled_sum(self, c: Any, product: Any, beta: Any, alpha: Any) -> Any:
         """beta c + alpha product; c is not read where beta is 0. Factors of integers lose their fractions."""
         self.numbers(product, c)
-        if isinstance(beta, Dynamic):
-            self.assume(self._compared("ne", beta, Known(0)), "a factor that is not 0")
         if self.dtype_of(c) == "int64":
-            beta, alpha = (factor if is_int(factor) else Known(int(plain(factor))) for factor in (beta, alpha))
+            beta, alpha = map(self._whole_factor, (beta, alpha))
+        elif isinstance(beta, Dynamic):
+            is_read = self.writer.op("full", self._compared("ne", beta, Known(0)), shape=[], dtype="bool")
+            c = self.writer.op("where", is_read, c, Known(0))
         scaled = product if _is(alpha, 1) else self.writer.op("mul", product, alpha)
         if _is(beta, 0):
             return scaled
         c = self.writer.op("expand", c, shape=self.shape_of(product))
         return self.writer.op("add", scaled if _is(beta, 1) else self.writer.op("mul", c, beta), c if _is(beta, 1) else scaled)
+
+    def _whole_factor(self, factor: Any) -> Any:
+        if isinstance(factor, Dynamic):
+            return factor if is_int(factor) else self.writer.scalar("to_int", factor)
+        return Known(int(plain(factor)))
 
     def inner(self, x: Any, y: Any) -> Any:
         """torch.inner: sums over the last axes."""
@@ -131,6 +137,8 @@ class Composites:
         """x + alpha y, or minus, with a factor that may be of the run."""
         if isinstance(alpha, Known) and type(alpha.object) is bool and "float" not in self._kinds(x, y):
             alpha = Known(int(alpha.object))
+        if isinstance(alpha, Dynamic) and alpha.kind == "bool" and self._kinds(x, y).split()[:2] == ["bool", "bool"]:
+            return self.writer.op(op, x, self.writer.op("mul", y, alpha))
         self.factor(alpha, x, y)
         if not isinstance(alpha, Dynamic):
             return getattr(self, op)(x, y, alpha=alpha)
@@ -315,7 +323,7 @@ class Composites:
 
     def count_nonzero(self, x: Any, dim: Any) -> Any:
         """torch.count_nonzero."""
-        return self.writer.op("reduce_sum", self.writer.op("ne", self.tensor(x), Known(0)), axes=self.some_axes(dim))
+        return self.writer.op("reduce_sum", self.writer.op("ne", self.tensor(x), Known(0)), axes=self.axes_of(x, dim))
 
     def both_extremes(self, x: Any, dim: Any, keepdim: Any) -> Any:
         """torch.aminmax."""
@@ -377,12 +385,13 @@ class Composites:
             return self.list_joined(tensors, "concat", dim)
         parts = self.parts(tensors)
         if len({self.tensor(part).rank for part in parts}) > 1:
-            parts = [part for part in parts if not self._is_empty_row(part)]
-            self.alike(*self.parts(tensors))
+            self.alike(*parts)
+            most = max(self.tensor(part).rank for part in parts)
+            for part in parts:
+                if self.tensor(part).rank < most:
+                    self.assume_equal(self.shape_of(self.ranked(part, 1))[0], Known(0), "tensors of one number of axes, or of no elements")
+            parts = [part for part in parts if self.tensor(part).rank == most]
         return self.writer.op("concat", *parts, axis=dim)
-
-    def _is_empty_row(self, x: Any) -> bool:
-        return self.tensor(x).rank == 1 and _is(self.shape_of(x)[0], 0)
 
     def made_tensor(self, data: Any, dtype: Any, device: Any) -> Any:
         """torch.tensor of numbers, or of lists of numbers."""

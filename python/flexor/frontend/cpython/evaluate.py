@@ -185,6 +185,7 @@ def binary(t: Translator, op: str, a: Value, b: Value, in_place: bool = False) -
                     sequence.items = items
                     return sequence
                 if in_place and isinstance(sequence, ArgumentList):
+                    t.objects.mirror(sequence)
                     raise NotTranslated("a list of the caller's that grows", t.state.top.line)
                 return ListValue(items) if _is_list(sequence) else TupleValue(items)
     return _foreign_operator(t, op, python, a, b, in_place)
@@ -249,6 +250,7 @@ def _joined(t: Translator, a: Value, b: Value, in_place: bool) -> Any:
         return a
     a_list, b_list = _is_list(a), _is_list(b)
     if in_place and isinstance(a, ArgumentList):
+        t.objects.mirror(a)
         raise NotTranslated("a list of the caller's that grows", t.state.top.line)
     if a_list != b_list or (in_place and isinstance(a, Known) and a_list):
         return NotImplemented

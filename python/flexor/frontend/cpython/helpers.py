@@ -124,6 +124,68 @@ def extend(items: list[Any], iterable: Iterable[Any]) -> None:
         items.append(item)
 
 
+def become(items: list[Any], other: list[Any]) -> None:
+    """items[:] = other, of lists of the run; the translator does it."""
+    items[:] = other
+
+
+def pop(items: list[Any], index: int = -1) -> Any:
+    """items.pop(index)."""
+    count = len(items)
+    if count == 0:
+        raise IndexError("pop from empty list")
+    place = index + count if index < 0 else index
+    if place < 0 or place >= count:
+        raise IndexError("pop index out of range")
+    value = items[place]
+    kept = []
+    for at in range(count):
+        if at != place:
+            kept.append(items[at])
+    become(items, kept)
+    return value
+
+
+def insert(items: list[Any], index: int, value: Any) -> None:
+    """items.insert(index, value)."""
+    count = len(items)
+    place = max(index + count, 0) if index < 0 else min(index, count)
+    made = []
+    for at in range(count + 1):
+        if at == place:
+            made.append(value)
+        if at < count:
+            made.append(items[at])
+    become(items, made)
+
+
+def reverse(items: list[Any]) -> None:
+    """items.reverse()."""
+    become(items, listed(backwards(items)))
+
+
+def backwards(items: Any) -> Iterator[Any]:
+    """reversed(items), of what has a length that only the run knows."""
+    for at in range(len(items) - 1, -1, -1):
+        yield items[at]
+
+
+def sliced(items: list[Any], start: int | None, stop: int | None, step: int) -> list[Any]:
+    """items[start:stop:step], of a list of the run; the step is known."""
+    count = len(items)
+    low, high = (0, count) if step > 0 else (-1, count - 1)
+    first = low if step > 0 else high
+    last = high if step > 0 else low
+    if start is not None:
+        first = max(start + count, low) if start < 0 else min(start, high)
+    if stop is not None:
+        last = max(stop + count, low) if stop < 0 else min(stop, high)
+    out = []
+    for at in range(first, last, step):
+        out.append(items[at])
+    return out
+
+
 def at_most(iterable: Iterable[Any], count: int) -> list[Any]:
     """What an unpacking into `count` names reads: one item more shows that there are too many."""
     out = []
@@ -399,8 +461,8 @@ class Table:
     _values: list[Any]
 
     # What else dicts have
-    clear = copy = fromkeys = pop = popitem = update = _refused
-    __delitem__ = __reversed__ = __or__ = __ror__ = __ior__ = __eq__ = __ne__ = __lt__ = __gt__ = __le__ = __ge__ = _refused
+    clear = copy = fromkeys = popitem = _refused
+    __reversed__ = __or__ = __ror__ = __ior__ = __eq__ = __ne__ = __lt__ = __gt__ = __le__ = __ge__ = _refused
 
     def __getitem__(self, key: int) -> Any:
         for at in range(len(self._keys)):
@@ -415,6 +477,24 @@ class Table:
                 return
         self._keys.append(key)
         self._values.append(value)
+
+    def __delitem__(self, key: int) -> None:
+        self.pop(key)
+
+    def pop(self, key: int, *default: Any) -> Any:
+        """As of a dict."""
+        for at in range(len(self._keys)):
+            if self._keys[at] == key:
+                self._keys.pop(at)
+                return self._values.pop(at)
+        if default:
+            return default[0]
+        raise KeyError(key)
+
+    def update(self, other: Any) -> None:
+        """As of a dict."""
+        for key, value in other.items():
+            self[key] = value
 
     def __contains__(self, key: Any) -> bool:
         for own in self._keys:
@@ -467,6 +547,19 @@ class Table:
             yield self._keys[at], self._values[at]
             if len(self._keys) != count:
                 raise RuntimeError("dictionary changed size during iteration")
+
+
+def sorted_items(items: Iterable[tuple[int, Any]], *, reverse: bool = False) -> list[tuple[int, Any]]:
+    """sorted(items) of a Table: by their keys, no two of which are equal."""
+    out = []
+    for item in items:
+        out.append(item)
+        at = len(out) - 1
+        while at > 0 and (out[at - 1][0] < item[0] if reverse else out[at - 1][0] > item[0]):
+            out[at] = out[at - 1]
+            at = at - 1
+        out[at] = item
+    return out
 
 
 def matched(subject: Any, cls: Any, names: tuple[str, ...], itself: bool) -> tuple[Any, ...] | None:
@@ -582,6 +675,9 @@ WITH_FUNCTION: dict[Any, Callable[..., Any]] = {
     max: _first("max", True),
     min: _first("min", False),
 }
+
+# Methods of lists of the run.
+OF_RUN_LISTS: dict[str, Callable[..., Any]] = {"pop": pop, "insert": insert, "reverse": reverse, "extend": extend, "copy": listed}
 
 # Those of the following that are followed for a list of the run as well.
 OF_LISTS = (sum, max, min, list, dict)

@@ -12,6 +12,7 @@ from flexor.frontend.cpython import attributes, calls, evaluate, helpers, instan
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.values import (
     ArgumentDict,
+    ArgumentItems,
     ArgumentList,
     ArgumentMapping,
     DictValue,
@@ -47,6 +48,12 @@ def get(t: Translator, container: Value, index: Value) -> Value | None:
             return found  # type: ignore[no-any-return]
     if isinstance(container, (TupleValue, ListValue)):
         return _of_sequence(t, list(container.items), container, index)
+    if isinstance(container, RunList) and (isinstance(index, SliceValue) or isinstance(index, Known) and isinstance(index.object, slice)):
+        at: Any = index if isinstance(index, SliceValue) else index.object
+        start, stop, step = (part if isinstance(part, Value) else Known(part) for part in (at.start, at.stop, at.step))
+        step = Known(1) if isinstance(step, Known) and step.object is None else step
+        if isinstance(step, Known) and type(step.object) is int and step.object:
+            return calls.call(t, Known(helpers.sliced), [container, start, stop, step], {})
     if isinstance(container, RunList) and evaluate.is_number(index):
         assert isinstance(container.content, Dynamic)
         return t.writer.element(container.content, index, container.element)
@@ -460,6 +467,8 @@ def set_item(t: Translator, container: Value, index: Value, value: Value) -> Non
         except ValueError:
             evaluate.raises(t, "[] =", operator.setitem, [Known([None] * len(container.items)), index, Known([None] * len(items))])
         return
+    if isinstance(container, ArgumentItems) and not is_known(index):
+        raise NotTranslated("a place that only the run knows written, of a list of the caller's", t.state.top.line)
     if isinstance(container, ListValue) and isinstance(index, Dynamic) and index.kind == "int":
         element = methods.element_of([*container.items, value])
         if element is None or (element[0] == "text" and len(container.items) <= helpers.MOST_CHOICES):
@@ -478,6 +487,8 @@ def set_item(t: Translator, container: Value, index: Value, value: Value) -> Non
         if isinstance(value, RunList):
             value.is_shared = True
         return
+    if isinstance(container, (ArgumentList, ArgumentDict)):
+        t.objects.mirror(container)
     if isinstance(container, DictValue) and isinstance(index, Known) and not isinstance(container, ArgumentDict):
         container.items[index.object] = value
         return

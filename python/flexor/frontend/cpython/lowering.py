@@ -86,6 +86,10 @@ class Lowering(Arrays, Composites, Layers, Losses, Matrices, Masked, Nans, Order
             raise NotWritten("axes that are no integers, or none")
         return axes
 
+    def axes_of(self, x: Any, dim: Any) -> Any:
+        """As `some_axes`; a tensor without axes has none to be named."""
+        return None if plain(dim) in ((), []) and plain(self.rank(x)) == 0 else self.some_axes(dim)
+
     def one_axis(self, dim: Any) -> Any:
         """One axis as an attribute of axes; none for all."""
         if plain(dim) is not None and type(plain(dim)) is not int:
@@ -575,7 +579,7 @@ class Lowering(Arrays, Composites, Layers, Losses, Matrices, Masked, Nans, Order
 
     def _padded_by(self, x: Any, pad: Any, value: Dynamic) -> Any:
         """`padded` with a number of the run."""
-        if "float" not in self.dtype_of(x) and not (is_int(value) and self.dtype_of(x) == "int64"):
+        if "float" not in self.dtype_of(x) and (value.kind, self.dtype_of(x)) not in (("int", "int64"), ("bool", "bool")):
             raise NotWritten("a padding of another kind")
         inside = self.padded(self.writer.op("full_like", x, Known(True), dtype="bool"), pad, Known(0))
         return self.writer.op("where", inside, self.padded(x, pad, Known(0)), value)

@@ -44,11 +44,17 @@ def invoke(t: Translator, receiver: Value, name: str, arguments: Arguments, keyw
     if isinstance(receiver, RunList) and name == "append":
         append(t, receiver, arguments[0])
         return Known(None)
+    if isinstance(receiver, RunList) and name in helpers.OF_RUN_LISTS and not keywords:
+        return calls.call(t, Known(helpers.OF_RUN_LISTS[name]), [receiver, *arguments], {})
     if isinstance(receiver, ListValue):
         return _list_method(t, receiver, name, arguments, keywords)
     if isinstance(receiver, ArgumentList) and name == "copy":
         return ListValue(receiver.items)
+    if isinstance(receiver, ArgumentList) and name in _CHANGE_LISTS:
+        t.objects.mirror(receiver)
+        raise NotTranslated("a list of the caller's that changes", t.state.top.line)
     if isinstance(receiver, ArgumentDict) and name in ("update", "setdefault", "pop", "clear", "popitem"):
+        t.objects.mirror(receiver)
         raise NotTranslated("a dict of the caller's that changes", t.state.top.line)
     if isinstance(receiver, DictValue):
         return _dict_method(t, receiver, name, arguments, keywords)
@@ -66,6 +72,9 @@ def invoke(t: Translator, receiver: Value, name: str, arguments: Arguments, keyw
     if isinstance(receiver, GeneratorValue) and not keywords:
         return _generator_method(t, receiver, name, arguments)
     raise NotTranslated(f"the method {name} of a {type(receiver).__name__}", t.state.top.line)
+
+
+_CHANGE_LISTS = frozenset(("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"))
 
 
 def _generator_method(t: Translator, generator: GeneratorValue, name: str, arguments: Arguments) -> Value | None:
@@ -152,6 +161,22 @@ def append(t: Translator, target: Value, item: Value) -> None:
             item.is_shared = True
     else:
         raise NotTranslated("a list of values of several kinds, or of somebody else's, that grows in a loop", t.state.top.line)
+
+
+def become(t: Translator, target: Value, source: Value) -> None:
+    """Puts what one list holds in the place of what another one, of the run, holds."""
+    if isinstance(target, ListValue) and isinstance(source, ListValue):
+        target.items[:] = source.items
+        return
+    if not isinstance(target, RunList):
+        raise NotTranslated("a list that gets a length that only the run knows", t.state.top.line)
+    refuse_shared(t, target)
+    if isinstance(source, ListValue) and all(suits(item, target.element) for item in source.items):
+        target.content = t.writer.list_of(source.items, target.element)
+    elif isinstance(source, RunList) and source.element in (target.element, growing(target.element)):
+        target.content, target.element = source.content, source.element
+    else:
+        raise NotTranslated("a list of values of several kinds", t.state.top.line)
 
 
 def refuse_shared(t: Translator, value: RunList) -> None:
@@ -255,6 +280,12 @@ def _dict_method(t: Translator, receiver: DictValue, name: str, arguments: Argum
         return TupleValue(items.values())
     if name == "copy":
         return DictValue(dict(items), receiver.cls)
+    if name == "clear" and not arguments:
+        items.clear()
+        return Known(None)
+    if name == "update" and items and len(arguments) == 1 and not keywords and getattr(arguments[0], "cls", None) is helpers.Table:
+        table = indexing.table_of(t, receiver, Known(0), next(iter(items.values())))
+        return calls.call(t, Known(helpers.Table.update), [table, *arguments], {})
     if name == "update":
         for other in arguments:
             items.update(evaluate.spread(t, TupleValue([]), other)[1])
@@ -267,6 +298,13 @@ def _dict_method(t: Translator, receiver: DictValue, name: str, arguments: Argum
             return items.setdefault(key, arguments[1] if len(arguments) > 1 else Known(None))
         if name == "pop" and (key in items or len(arguments) > 1):
             return items.pop(key) if key in items else arguments[1]
+    if name == "pop" and arguments and not items and not keywords:
+        if len(arguments) > 1:
+            return arguments[1]
+        evaluate.raises(t, "pop", {}.__getitem__, arguments)
+    if name == "pop" and arguments and items and not keywords and indexing.is_key_of_the_run(t, receiver, arguments[0]):
+        table = indexing.table_of(t, receiver, arguments[0], next(iter(items.values())))
+        return calls.call(t, Known(helpers.Table.pop), [table, *arguments], {})
     if name == "setdefault" and not keywords and indexing.is_key_of_the_run(t, receiver, arguments[0]):
         value = arguments[1] if len(arguments) > 1 else Known(None)
         table = indexing.table_of(t, receiver, arguments[0], value)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from flexor.frontend.cpython import attributes, evaluate, instances
 from flexor.frontend.cpython.decode import Restart
 from flexor.frontend.cpython.guards import MISSING, Place
-from flexor.frontend.cpython.values import ArgumentItems, ArgumentMapping, ArgumentObject, Dynamic, Known, TupleValue, Value, changes_of
+from flexor.frontend.cpython.values import ArgumentDict, ArgumentItems, ArgumentList, ArgumentMapping, ArgumentObject, Dynamic, Known, TupleValue, Value, changes_of
 from flexor.frontend.cpython.writer import dtype_name
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from flexor.frontend.cpython.translate import Translator
 
 _COLLECTIONS = 1 << 5 | 1 << 6  # Py_TPFLAGS_SEQUENCE and _MAPPING
+BY_CONTENTS = " by what it holds"  # behind the name of a list or dict among the arguments that is written to
 MIRRORS = (ArgumentObject, ArgumentItems, ArgumentMapping)
 
 
@@ -38,6 +39,14 @@ def is_object(obj: Any) -> bool:
     if cls is types.SimpleNamespace:
         return True
     return instances.is_plain_class(cls) and not cls.__flags__ & _COLLECTIONS and isinstance(getattr(obj, "__dict__", None), dict)
+
+
+def is_flat(container: Any) -> bool:
+    """Whether a list or dict holds tensors and plain objects alone, and one that is written to may be known by them."""
+    held = container if type(container) is list else container.values() if type(container) is dict else None
+    if held is None or (type(container) is dict and not all(evaluate.is_plain(key) for key in container)):
+        return False
+    return all(attributes.is_tensor_object(obj) or type(obj) in (bool, int, float, str, type(None)) for obj in held)
 
 
 class Opened(threading.local):
@@ -104,13 +113,21 @@ class Objects:
         self._written: set[int] = set()
         self._are_compared = False
 
-    def root(self, name: str, obj: Any) -> ArgumentObject:
+    def root(self, name: str, obj: Any) -> Value:
         """The value of an argument."""
         self._names.append(name)
         self._steps.append(("root", len(self._names) - 1))
         number = self._enter(obj, len(self._names) - 1, (name,))
-        made = self.roots[number] = ArgumentObject(type(obj), number)
+        made = self.roots[number] = self._mirror(number)
         return made
+
+    def mirror(self, container: ArgumentList | ArgumentDict) -> None:
+        """Begins anew with a list or dict of the arguments as one of these objects, as it is written to; returns where it cannot be."""
+        name, is_flat = self._t.containers.get(container.origin, ("", False))
+        known = self._t.knowledge.fixed
+        if is_flat and name not in known and name + BY_CONTENTS not in known:
+            known.add(name + BY_CONTENTS)
+            raise Restart
 
     def __bool__(self) -> bool:
         return bool(self._names)

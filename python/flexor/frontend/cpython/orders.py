@@ -31,8 +31,11 @@ class Orders:
     def kth_value(self, x: Any, k: Any, dim: Any, keepdim: Any) -> Any:
         """torch.kthvalue."""
         k, axis, op = plain(k), plain(dim), self.writer.op
-        if type(k) is not int or k < 1 or plain(self.rank(x)) < 1:
+        if type(k) is not int or k < 1 or (plain(self.rank(x)) < 1 and (k > 1 or axis not in (0, -1))):
             raise NotWritten("an element that is not there")
+        if plain(self.rank(x)) < 1:
+            given = [op("clone", x), op("zeros", shape=[], dtype="int64")]
+            return TupleValue(given, sys.modules["torch"].return_types.kthvalue)
         found = []
         for part in self._sorted(x, axis):
             chosen = op("select", part, axis=axis, index=k - 1)

@@ -206,6 +206,13 @@ class Placement:
             self.assume(self._same_size(self.writer.size(rows, 0), output_size), "a promise of the number of all repeats", RuntimeError)
         return self.writer.op("take", x, rows, axis=axis)
 
+    def picked(self, x: Any, dim: Any, index: Any) -> Any:
+        """torch.gather, which takes an index of any dtype where it has no elements."""
+        if self.dtype_of(index) in ("int64", "int32"):
+            return self.writer.op("gather", x, index, axis=dim)
+        self.assume_equal(self.count(index), Known(0), "an index of integers")
+        return self.writer.op("zeros", shape=self.shape_of(index), dtype=self.dtype_of(x))
+
     def taken(self, x: Any, index: Any, axis: Any = 0, op: str = "take", *, wrap: bool = False) -> Any:
         """The slices of x that an index names along an axis. Kernels look at the index where they copy an element: where slices have
         none, it is looked at here."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from flexor.frontend.cpython.values import Dynamic, Known, ListValue, TupleValue, Value
+from flexor.frontend.cpython.values import Dynamic, Known, ListValue, TupleValue, Value, is_none
 from flexor.frontend.cpython.writer import NotWritten, dtype_name, plain
 
 if TYPE_CHECKING:
@@ -66,6 +66,18 @@ class Ranges:
                 raise NotWritten("an end beyond what floats hold exactly")
             made = op("full", value, shape=[], dtype="float64")
         return op("trunc", made) if is_integer else made
+
+    def bounds_of(self, given: Sequence[Any], start: Any, end: Any, step: Any) -> list[Any]:
+        """The bounds of torch.arange, by place or by name; bools are numbers."""
+        names = (["end"] if len(given) == 1 and is_none(end) else ["start", "end", "step"])[: len(given)]
+        named = {name: value for name, value in (("start", start), ("end", end), ("step", step)) if not is_none(value)}
+        if len(names) != len(given) or set(names) & set(named):
+            raise NotWritten("bounds that do not fit")
+        named.update(zip(names, given))
+        if "end" not in named:
+            raise NotWritten("bounds that do not fit")
+        bounds = [named["end"]] if set(named) == {"end"} else [named.get("start", Known(0)), named["end"], named.get("step", Known(1))]
+        return [Known(int(b.object)) if isinstance(b, Known) and type(b.object) is bool else b for b in bounds]
 
     def stepped_floats(self, bounds: Sequence[Any], dtype: Any) -> Any:
         """torch.arange of numbers that are known, floats among them."""

@@ -13,6 +13,7 @@ from flexor.frontend.cpython.operations import NAMES, Operation
 from flexor.frontend.cpython.values import (
     NULL_VALUE,
     ArgumentDict,
+    ArgumentList,
     CellValue,
     DictValue,
     Dynamic,
@@ -243,10 +244,20 @@ def _(t: Translator, _arg: Any) -> None:
 @step(O.DELETE_SUBSCR)
 def _(t: Translator, _arg: Any) -> None:
     container, index = t.state.top.pop(2)
+    if isinstance(container, (ArgumentList, ArgumentDict)):
+        t.objects.mirror(container)
     if isinstance(container, DictValue) and not isinstance(container, ArgumentDict) and evaluate.all_plain([index]):
         if index.object not in container.items:  # type: ignore[attr-defined]
             evaluate.raises(t, "del", operator.delitem, [Known({}), index])
         del container.items[index.object]  # type: ignore[attr-defined]
+    elif indexing.is_key_of_the_run(t, container, index):
+        if isinstance(container, DictValue) and not container.items:
+            evaluate.raises(t, "del", {}.__getitem__, [index])
+        if isinstance(container, DictValue):
+            container = indexing.table_of(t, container, index, next(iter(container.items.values())))
+        instances.dropped(t, calls.call(t, Known(helpers.Table.__delitem__), [container, index], {}))
+    elif isinstance(container, RunList) and evaluate.is_number(index):
+        instances.dropped(t, calls.call(t, Known(helpers.pop), [container, index], {}))
     elif isinstance(container, ListValue) and is_known(index) and isinstance(whole(index), slice):
         del container.items[whole(index)]
     elif isinstance(container, ListValue) and isinstance(index, Known) and isinstance(index.object, int):

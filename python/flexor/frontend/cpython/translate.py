@@ -32,6 +32,7 @@ from flexor.frontend.cpython.operations import BRANCHES, Operation
 from flexor.frontend.cpython.recursion import Functions
 from flexor.frontend.cpython.state import Frame, Passed, State
 from flexor.frontend.cpython.values import (
+    ArgumentItems,
     Description,
     Dynamic,
     Element,
@@ -174,6 +175,7 @@ class Translator:
         self.strings: dict[str, Dynamic] = {}  # arguments that only the run knows: the tensors of their letters, by name
         self.read_strings: set[int] = set()  # the ids of those that are looked at
         self._constants: dict[tuple[int, ...], Any] = {}
+        self.containers: dict[str, tuple[str, bool]] = {}  # names of lists and dicts among the arguments by origin; whether they are flat
         self.classes: dict[str, type] = {}  # of inputs that are no plain tensors
         self.examples: dict[str, int] = {}  # sizes of the arguments of the call that is translated, by their text form
         self.exits: dict[Any, Exit] = {}
@@ -375,6 +377,8 @@ class Translator:
             holder[name] = self.writer.constant(value.object)
         elif isinstance(value, Dynamic) and value.anywhere is not None:
             holder[name] = Dynamic(value.kind, value.native, None, value.dtype, value.rank)
+        elif isinstance(value, ArgumentItems):
+            raise NotTranslated("a list of the caller's that grows in a loop", state.top.line)
         elif isinstance(value, ListValue):
             element = self.knowledge.elements[chain, place]
             if value.items and methods.element_of(value.items) != element:
