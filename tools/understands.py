@@ -163,12 +163,12 @@ def field_cases() -> str:
         rows.append([title, str(verdicts.total()), *(str(verdicts[v]) for v in reversed(WORST))])
     total = collections.Counter(r["verdict"] for r in cases.values())
     share = total["native"] / total.total()
-    left = [[r["id"], r["verdict"], r["test"].split("_", 2)[2].replace("_", " "), ", ".join(f"`{what}`" for what in r["left"])] for _, r in sorted(cases.items()) if r["verdict"] != "native"]
+    left = [[r["id"], r["verdict"], r["test"].split("_", 2)[2].replace("_", " "), ", ".join(f"`{what}`" for what in r["left"]), r["why"]] for _, r in sorted(cases.items()) if r["verdict"] != "native"]
     return (
         f"{total['native']} of {total.total()} cases ({share:.0%}) are native: the program does all of the work. All are right.\n\n"
         + table(["class", "cases", "native", "with foreign calls", "Python"], [*rows])
         + "\nThose that are not native:\n\n"
-        + table(["case", "verdict", "what it is", "left to Python"], left)
+        + table(["case", "verdict", "what it is", "left to Python", "why"], left)
     )
 
 

@@ -28,7 +28,7 @@ def field(request):
         assert case.verdict is not None, "a case that does not say who did the work"
         [number] = re.findall(r"test_f(\d{3})_", case.name)
         kind = request.node.path.stem.removeprefix("test_")
-        RECORDS.append({"id": f"F{number}", "class": kind, "test": case.name, "verdict": case.verdict, "left": case.reasons})
+        RECORDS.append({"id": f"F{number}", "class": kind, "test": case.name, "verdict": case.verdict, "left": case.reasons, "why": case.why})
 
 
 @pytest.hookimpl(hookwrapper=True)

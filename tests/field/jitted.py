@@ -84,7 +84,7 @@ class Field:
     """The functions of one case, and its verdict."""
 
     def __init__(self, name):
-        self.name, self.functions, self.verdict, self.reasons = name, [], None, []
+        self.name, self.functions, self.verdict, self.reasons, self.why = name, [], None, [], ""
 
     def __call__(self, function, **options):
         made = Function(function, **options)
@@ -100,14 +100,16 @@ class Field:
         self.verdict = "native"
         assert self._left() == ([], set(effects)), self._left()
 
-    def leaves(self, *calls):
-        """At most these calls inside the programs are Python's, and nothing else."""
+    def leaves(self, *calls, why):
+        """At most these calls inside the programs are Python's, and nothing else; `why` they are."""
+        self.why = why
         fallbacks, found = self._left()
         self.verdict, self.reasons = "foreign" if found else "native", sorted(found)
         assert not fallbacks and found <= set(calls), self._left()
 
-    def falls_back(self, *reasons):
-        """Whole calls are Python's: one reason for each beginning, none else."""
+    def falls_back(self, *reasons, why):
+        """Whole calls are Python's: one reason for each beginning, none else; `why` they have to be."""
+        self.why = why
         self.verdict, self.reasons = "fallback", list(reasons)
         found = self._left()[0]
         assert found and all(any(f.startswith(r) for r in reasons) for f in found), found

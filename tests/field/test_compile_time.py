@@ -138,4 +138,4 @@ def test_f162_many_ragged_parts_in_one_buffer(field):
     f = field(pack)
     for count in (100, 1000):
         f([torch.arange(8 * (i % 13 + 1)).to((torch.float32, torch.int64, torch.float16)[i % 3]) for i in range(count)])
-    field.leaves(".view", ".element_size", "torch.cat", "[]", "*", "+", "+=")  # the bytes of numbers, and what is made of them
+    field.leaves(".view", ".element_size", "torch.cat", "[]", "*", "+", "+=", why="bytes of numbers are read as others, which are not the engine's")

@@ -75,7 +75,7 @@ def test_f069_numpy_has_rules_of_its_own(field):
         g(np.array([1, 2, 100], np.int8))
         h(np.array([200, 200, 0], np.uint8))
         m(np.array([1, 5, 2], np.int8))
-    field.leaves("np.sum", "median")
+    field.leaves("np.sum", "median", why="sums of unsigned integers have 64 unsigned bits, which the engine has not")
 
 
 def test_f069_unsigned_types_that_the_engine_does_not_have(field):
@@ -85,7 +85,7 @@ def test_f069_unsigned_types_that_the_engine_does_not_have(field):
     f = field(adds)
     for _ in range(2):
         assert f(np.array([1, 65_535], np.uint16), np.array([1, 2**32 - 1], np.uint32)).dtype == np.uint32
-    field.falls_back("the argument x is a ndarray that is not read directly")
+    field.falls_back("the argument x is a ndarray that is not read directly", why="the engine has no unsigned integers of more than 8 bits")
 
 
 def test_f071_a_number_of_python_is_no_tensor_of_float64(field):
@@ -118,4 +118,4 @@ def test_f072_types_that_the_engine_does_not_have(field):
     for _ in range(2):
         f(torch.arange(50).reshape(5, 10, 1).to(torch.int16), torch.arange(10).reshape(10, 1).to(torch.int16))
     f(torch.ones(5, 10, 1, dtype=torch.bool), torch.ones(10, 1, dtype=torch.bool))
-    field.falls_back("a tensor of dtype torch.int16")
+    field.falls_back("a tensor of dtype torch.int16", why="the engine has no integers of 16 bits: bool, 8, 32 and 64 bits alone")

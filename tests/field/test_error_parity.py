@@ -137,4 +137,4 @@ def test_f181_a_compressed_sparse_matrix_made_inside(field):
         f(rows, torch.tensor([0, 4]), values)
     with pytest.raises(RuntimeError):
         f(rows, torch.tensor([0, 10]), values)
-    field.leaves("torch.sparse_csr_tensor", ".to_dense", "+")
+    field.leaves("torch.sparse_csr_tensor", ".to_dense", "+", why="the engine has no compressed sparse tensors; torch's own checks are wanted")

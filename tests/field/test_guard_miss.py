@@ -169,4 +169,4 @@ def test_f004_the_default_dtype_is_not_a_constant(field):
         assert f()[1] == "torch.float32"
     finally:
         torch.set_default_dtype(torch.float32)
-    field.leaves("torch.tensor", "str", "+")
+    field.leaves("torch.tensor", "str", "+", why="the name of a dtype is made into text")

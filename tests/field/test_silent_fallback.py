@@ -65,7 +65,7 @@ def test_f167_one_opaque_call_leaves_the_code_around_it_compiled(field):
     assert f.jitted.stats()["foreign_calls"] == []
     left = {what for _, _, what in g.jitted.stats()["foreign_calls"]}
     assert {what for what in left if "opaque" not in what} <= {"*", "+", "torch.tanh", ".exp", ".log1p"}
-    field.leaves(*left)
+    field.leaves(*left, why="the function asks for it")
 
 
 def test_f168_a_switch_that_turns_compiling_off_says_so():
