@@ -17,6 +17,7 @@ std::vector<OpDef> special_ops();
 std::vector<OpDef> iterative_ops();
 std::vector<OpDef> reduce_ops();
 std::vector<OpDef> movement_ops();
+std::vector<OpDef> copying_ops();
 std::vector<OpDef> contraction_ops();
 std::vector<OpDef> normalisation_ops();
 std::vector<OpDef> attention_ops();

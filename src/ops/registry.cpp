@@ -21,7 +21,7 @@ struct Registry {
 
     Registry() {
         std::vector<const OpDef*> list;
-        for (auto* family : {unary_ops, binary_ops, special_ops, iterative_ops, reduce_ops, movement_ops,
+        for (auto* family : {unary_ops, binary_ops, special_ops, iterative_ops, reduce_ops, movement_ops, copying_ops,
                              contraction_ops, normalisation_ops, attention_ops, indexing_ops, order_ops, selection_ops,
                              scatter_ops, search_ops, creation_ops, write_ops}) {
             for (OpDef& op : family()) {

@@ -45,6 +45,7 @@ std::vector<Sample> binary_of(Fill fill) {
 
 }  // namespace
 
+types::DimList dims(std::initializer_list<std::int64_t> values) { return {values.begin(), values.end()}; }
 std::vector<Sample> unary() { return unary_of(Fill::kNormal); }
 std::vector<Sample> unary_positive() { return unary_of(Fill::kPositive); }
 std::vector<Sample> unary_unit() { return unary_of(Fill::kUnit); }

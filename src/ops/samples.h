@@ -23,6 +23,7 @@ SampleInput scalar(double value, DType dtype = DType::kF64);
 SampleInput indices(std::vector<std::int64_t> sizes, std::int64_t bound, DType dtype = DType::kI64);
 SampleInput none();
 Sample sample(std::vector<SampleInput> inputs, Attrs attrs = {});
+types::DimList dims(std::initializer_list<std::int64_t> values);  // for attributes
 
 std::vector<Sample> unary();           // both signs
 std::vector<Sample> unary_positive();  // logarithms, roots
