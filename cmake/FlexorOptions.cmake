@@ -13,8 +13,8 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 # The development build compiles for short compile times; FlexorFolder.cmake raises the folders on the call path to -O2.
-# Under sanitizers a unit test takes less time than the compiler saves without optimisation.
-if(FLEXOR_SANITIZE)
+# Under sanitizers a unit test takes less time than the compiler saves without optimisation; a fuzzer has its whole minute.
+if(FLEXOR_SANITIZE AND NOT FLEXOR_BUILD_FUZZERS)
   set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O0 -g1")
 else()
   set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")

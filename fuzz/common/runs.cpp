@@ -29,6 +29,7 @@ namespace {
 constexpr std::int64_t kSizes[] = {0, 1, 2, 15, 16, 17, 33};
 constexpr std::uint64_t kPoolBytes = std::uint64_t{64} << 20;
 constexpr int kCalls = 3;
+constexpr std::uint64_t kCases = 2;
 
 // Random numbers that follow from the input alone.
 class Choice {
@@ -108,34 +109,53 @@ Tensor laid_out(const Tensor& tensor, std::uint64_t how) {
 
 constexpr std::int64_t kMostElements = 1 << 18;
 
-// Arguments of one call: the same for the same number.
-std::optional<std::vector<Value>> arguments_of(const bytecode::Module& module, std::uint64_t seed) {
-    Choice choose(seed);
-    driver::FixedSizes fixed;
-    for (std::size_t i = 0; i < module.symbols.size(); ++i) {
-        const std::int64_t size = kSizes[choose.below(std::size(kSizes))];
-        if (size >= module.symbols[i].range.lo && size <= module.symbols[i].range.hi && choose.below(4) != 0)
-            fixed[static_cast<types::SymbolId>(i)] = size;
-    }
-    const std::int32_t main = module.find_function("main");
-    const std::vector<std::int64_t> sizes = driver::example_sizes(module, main, fixed);
-    for (const bytecode::ParamDecl& param : module.functions[static_cast<std::size_t>(main)].params) {
-        double elements = 1;
-        for (const types::Dim& dim : param.dims) {
-            const types::Evaluated size = dim.evaluate(sizes);
-            elements *= size.status == types::EvalStatus::kOk ? static_cast<double>(size.value) : 1;
+// The arguments of calls of "main": the same, each time in memory of their own, for the same number.
+class Arguments {
+public:
+    // Nothing if they would be too large.
+    static std::optional<Arguments> of(const bytecode::Module& module, std::uint64_t seed) {
+        Arguments out(module, seed);
+        Choice choose(seed);
+        driver::FixedSizes fixed;
+        for (std::size_t i = 0; i < module.symbols.size(); ++i) {
+            const std::int64_t size = kSizes[choose.below(std::size(kSizes))];
+            if (size >= module.symbols[i].range.lo && size <= module.symbols[i].range.hi && choose.below(4) != 0)
+                fixed[static_cast<types::SymbolId>(i)] = size;
         }
-        if (elements > static_cast<double>(kMostElements)) return std::nullopt;
+        out.sizes_ = driver::example_sizes(module, out.main_, fixed);
+        out.choose_ = choose;
+        for (const bytecode::ParamDecl& param : module.functions[static_cast<std::size_t>(out.main_)].params) {
+            double elements = 1;
+            for (const types::Dim& dim : param.dims) {
+                const types::Evaluated size = dim.evaluate(out.sizes_);
+                elements *= size.status == types::EvalStatus::kOk ? static_cast<double>(size.value) : 1;
+            }
+            if (elements > static_cast<double>(kMostElements)) return std::nullopt;
+        }
+        if (!driver::make_arguments(module, out.main_, out.sizes_)) return std::nullopt;
+        return out;
     }
-    Expected<std::vector<Value>> made = driver::make_arguments(module, main, sizes);
-    if (!made) return std::nullopt;
-    for (Value& value : *made) {
-        if (!value.is_tensor()) continue;
-        if (choose.below(4) != 0) refill(value.tensor(), choose);
-        value = laid_out(value.tensor(), choose.below(8));
+
+    std::vector<Value> make() const {
+        Choice choose = choose_;
+        std::vector<Value> made = *driver::make_arguments(*module_, main_, sizes_);
+        for (Value& value : made) {
+            if (!value.is_tensor()) continue;
+            if (choose.below(4) != 0) refill(value.tensor(), choose);
+            value = laid_out(value.tensor(), choose.below(8));
+        }
+        return made;
     }
-    return *std::move(made);
-}
+
+private:
+    Arguments(const bytecode::Module& module, std::uint64_t seed)
+        : module_(&module), main_(module.find_function("main")), choose_(seed) {}
+
+    const bytecode::Module* module_;
+    std::int32_t main_;
+    std::vector<std::int64_t> sizes_;
+    Choice choose_;
+};
 
 // ------------------------------------------------------------------ one run
 
@@ -348,6 +368,30 @@ struct Rounding {
     ~Rounding() { std::fesetround(FE_TONEAREST); }
 };
 
+// What the interpreter makes of one call's arguments, with every rounding.
+struct Case {
+    Arguments arguments;
+    Outcome wanted, up, down;
+};
+
+// Nothing where a limit decides.
+std::optional<Case> case_of(Session& oracle, const bytecode::ModuleRef& module, std::uint64_t seed) {
+    const std::optional<Arguments> arguments = Arguments::of(*module, seed);
+    if (!arguments) return std::nullopt;
+    Case out = {*arguments, run(oracle, module, arguments->make()), {}, {}};
+    if (is_limit(out.wanted)) return std::nullopt;
+    {
+        const Rounding mode(FE_UPWARD);
+        out.up = run(oracle, module, arguments->make());
+    }
+    {
+        const Rounding mode(FE_DOWNWARD);
+        out.down = run(oracle, module, arguments->make());
+    }
+    if (is_limit(out.up) || is_limit(out.down)) return std::nullopt;
+    return out;
+}
+
 struct Engine {
     std::string name;
     SessionOptions options;
@@ -374,8 +418,8 @@ void run_interpreted(const bytecode::ModuleRef& module) {
     if (weight_bytes(*module) > kMostWeightBytes) return;
     Session session({.compile = false, .threads = 1, .hard_limit = kPoolBytes, .max_call_depth = 50}, {.poison = true});
     bind_hooks(session, *module);
-    if (std::optional<std::vector<Value>> arguments = arguments_of(*module, 1))
-        (void)run(session, module, *std::move(arguments));
+    if (const std::optional<Arguments> arguments = Arguments::of(*module, 1))
+        (void)run(session, module, arguments->make());
 }
 
 void compare_engines(const bytecode::ModuleRef& module, std::string_view text) {
@@ -387,25 +431,21 @@ void compare_engines(const bytecode::ModuleRef& module, std::string_view text) {
     Choice choose(seed);
     Session oracle({.compile = false, .threads = 1, .hard_limit = kPoolBytes, .max_call_depth = 50}, {.poison = true});
     bind_hooks(oracle, *module);
+    // Other arguments in the second call, the first ones again in the third.
+    std::vector<Case> cases;
+    for (std::uint64_t i = 0; i < kCases; ++i) {
+        std::optional<Case> next = case_of(oracle, module, seed + i);
+        if (!next) break;
+        cases.push_back(*std::move(next));
+    }
+    if (cases.empty()) return;
     for (const Engine& engine : engines(choose)) {
         Session session(engine.options, engine.stress);
         bind_hooks(session, *module);
         for (int call = 0; call < kCalls; ++call) {
-            const auto given = [&] { return arguments_of(*module, seed + static_cast<std::uint64_t>(call % 2)); };
-            if (!given()) return;
-            const Outcome wanted = run(oracle, module, *given());
-            if (is_limit(wanted)) return;
-            Outcome up, down;
-            {
-                const Rounding mode(FE_UPWARD);
-                up = run(oracle, module, *given());
-            }
-            {
-                const Rounding mode(FE_DOWNWARD);
-                down = run(oracle, module, *given());
-            }
-            const Outcome found = run(session, module, *given());
-            if (is_limit(up) || is_limit(down) || is_limit(found)) return;
+            const auto& [arguments, wanted, up, down] = cases[static_cast<std::size_t>(call) % cases.size()];
+            const Outcome found = run(session, module, arguments.make());
+            if (is_limit(found)) return;
             const std::string what = engine.name + ", call " + std::to_string(call);
             const auto code = [](const Outcome& outcome) {
                 return outcome.raised ? outcome.raised->code() : std::string("nothing");
