@@ -128,14 +128,18 @@ std::string Value::describe() const {
                    "]";
         }
         case ValueKind::kString: return support::quote(object_->text);
-        case ValueKind::kList:
-            return "[" + support::join(object_->elements, ", ", [](const Value& v) { return v.describe(); }) + "]";
-        case ValueKind::kDict:
-            return "{" +
-                   support::join(
-                       object_->items, ", ",
-                       [](const auto& item) { return support::quote(item.first) + ": " + item.second.describe(); }) +
-                   "}";
+        case ValueKind::kList: {
+            std::string out = "[";
+            out += support::join(object_->elements, ", ", [](const Value& v) { return v.describe(); });
+            return out + "]";
+        }
+        case ValueKind::kDict: {
+            std::string out = "{";
+            out += support::join(object_->items, ", ", [](const auto& item) {
+                return support::quote(item.first) + ": " + item.second.describe();
+            });
+            return out + "}";
+        }
         case ValueKind::kFunction: return "function " + object_->text;
         case ValueKind::kForeign: return object_->foreign != nullptr ? object_->foreign->describe() : "foreign";
     }

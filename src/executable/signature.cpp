@@ -43,11 +43,12 @@ std::string to_string(const LiveSignature& value) {
         case LiveKind::kFunction: return "function " + value.text;
         case LiveKind::kForeign: return "foreign";
         case LiveKind::kDynamic: return "dynamic";
-        case LiveKind::kList:
-            return "[" +
-                   support::join(value.elements, ", ",
-                                 [](const LiveSignature& element) { return to_string(element); }) +
-                   "]";
+        case LiveKind::kList: {
+            std::string list = "[";
+            list +=
+                support::join(value.elements, ", ", [](const LiveSignature& element) { return to_string(element); });
+            return list + "]";
+        }
         case LiveKind::kRunList:
         case LiveKind::kTensor: break;
     }
@@ -55,7 +56,8 @@ std::string to_string(const LiveSignature& value) {
     out += dtype_name(value.dtype);
     out += " r" + std::to_string(value.rank);
     out += value.device.kind == DeviceKind::kCpu ? " cpu" : " cuda:" + std::to_string(value.device.index);
-    out += " " + types::to_string(value.layout);
+    out += ' ';
+    out += types::to_string(value.layout);
     if (value.alias_group != 0) {
         out += " alias" + std::to_string(value.alias_group);
         if (value.exact_alias) out += " same";

@@ -181,7 +181,9 @@ Diagnostic constraint_failed(const OpDef& op, const ShapeContext& context, const
     const std::string attrs = types::to_string(context.attrs(), spell);
     if (!attrs.empty()) found += "; " + attrs;
     Diagnostic d(constraint.id);
-    d.op(std::string(op.name.value)).constraint("C" + std::to_string(number)).found(found).expected(expected);
+    std::string label = "C";
+    label += std::to_string(number);
+    d.op(std::string(op.name.value)).constraint(std::move(label)).found(found).expected(expected);
     if (constraint.operand >= 0) d.operand(operand_name(op, static_cast<std::size_t>(constraint.operand)));
     return d;
 }

@@ -10,8 +10,10 @@ using Args = std::span<const ArgType>;
 // ---------------------------------------------------------------- dtype rules
 
 Diagnostic refuse_dtype(Args args, std::size_t index, std::string expected) {
+    std::string operand = "#";
+    operand += std::to_string(index);
     return Diagnostic(DiagnosticId::kDTypeMismatch)
-        .operand("#" + std::to_string(index))
+        .operand(std::move(operand))
         .found(std::string(dtype_name(args[index].type.dtype)))
         .expected(std::move(expected));
 }
@@ -139,8 +141,8 @@ Expected<DTypes> quotient(Args args, const Attrs&, Promotion promotion) {
     return dtypes;
 }
 Expected<DTypes> floor_quotient(Args args, const Attrs& attrs, Promotion promotion) {
-    FLEXOR_ASSIGN(DTypes dtypes, promote_not_bool(args, attrs, promotion));
-    if (args[1].strength != types::Strength::kTensor) keep_scalar(1, promotion, dtypes);
+    Expected<DTypes> dtypes = promote_not_bool(args, attrs, promotion);
+    if (dtypes && args[1].strength != types::Strength::kTensor) keep_scalar(1, promotion, *dtypes);
     return dtypes;
 }
 Expected<DTypes> promote_to_float(Args args, const Attrs&, Promotion promotion) {

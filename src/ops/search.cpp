@@ -281,9 +281,14 @@ bool segment_shape(ShapeContext& context, Results& results) {
 Expected<void> reference_segments(ReferenceContext& c) {
     const Tensor &x = c.inputs[0], &lengths = c.inputs[1], &out = c.outputs[0];
     const Reduction reduction = *reduction_of(c.attrs.text("reduce"));
-    const auto initial = c.attrs.has("initial") ? std::optional<double>(c.attrs.real("initial")) : std::nullopt;
     const std::vector<I> columns(x.sizes().begin() + 1, x.sizes().end());
     constexpr double inf = std::numeric_limits<double>::infinity();
+    const bool has_initial = c.attrs.has("initial");
+    const double start = has_initial                     ? c.attrs.real("initial")
+                         : reduction == Reduction::kProd ? 1
+                         : reduction == Reduction::kMax  ? -inf
+                         : reduction == Reduction::kMin  ? inf
+                                                         : 0;
     I begin = 0;
     for (I segment = 0; segment < lengths.size(0); ++segment) {
         const I length = load_int(lengths, segment * lengths.stride(0));
@@ -295,10 +300,7 @@ Expected<void> reference_segments(ReferenceContext& c) {
                 from += column[a] * x.stride(static_cast<int>(a) + 1);
                 to += column[a] * out.stride(static_cast<int>(a) + 1);
             }
-            double result = initial.value_or(reduction == Reduction::kProd  ? 1
-                                             : reduction == Reduction::kMax ? -inf
-                                             : reduction == Reduction::kMin ? inf
-                                                                            : 0);
+            double result = start;
             for (I i = 0; i < length; ++i) {
                 const double next = load_real(x, from + i * x.stride(0));
                 switch (reduction) {
@@ -314,7 +316,7 @@ Expected<void> reference_segments(ReferenceContext& c) {
                 // As torch: the mean of nothing is not a number unless it begins with one.
                 if (length > 0) {
                     result /= static_cast<double>(length);
-                } else if (!initial) {
+                } else if (!has_initial) {
                     result = std::numeric_limits<double>::quiet_NaN();
                 }
             }

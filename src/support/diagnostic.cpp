@@ -87,7 +87,9 @@ std::span<const DiagnosticRow> diagnostic_rows() { return kRows; }
 
 std::string diagnostic_code(DiagnosticId id) {
     const std::string digits = std::to_string(static_cast<int>(id));
-    return "E" + std::string(4 - std::min<std::size_t>(4, digits.size()), '0') + digits;
+    std::string code = "E";
+    code.append(4 - std::min<std::size_t>(4, digits.size()), '0');
+    return code + digits;
 }
 
 std::string_view to_string(DiagnosticKind kind) {

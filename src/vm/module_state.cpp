@@ -30,7 +30,8 @@ Expected<bytecode::ModuleRef> make_one_op(const bytecode::Module& owner, const b
     function.sites.push_back(site);
     for (std::int32_t i = 0; i < site.operand_count; ++i) {
         bytecode::ParamDecl param;
-        param.name = "p" + std::to_string(i);
+        param.name = "p";
+        param.name += std::to_string(i);
         function.locals.push_back(param.name);
         function.params.push_back(std::move(param));
         function.code.push_back({Opcode::kLoadLocal, i, 0});

@@ -26,7 +26,10 @@ protected:
         const auto results = session_.run(module, arguments);
         if (!results) return results.error().code() + " " + results.error().hint();
         std::string text;
-        for (const Value& value : *results) text += (text.empty() ? "" : " ") + value.describe();
+        for (const Value& value : *results) {
+            if (!text.empty()) text += ' ';
+            text += value.describe();
+        }
         return text;
     }
     Session session_;
