@@ -134,6 +134,7 @@ def pack(parts):
     return whole, found
 
 
+@pytest.mark.slow
 def test_f162_many_ragged_parts_in_one_buffer(field):
     f = field(pack)
     for count in (100, 1000):

@@ -149,6 +149,7 @@ def test_f143_the_folder_of_a_file_may_vanish_between_two_calls(tmp_path):
     assert module(np.ones((5, 3), np.float32)).shape == (5, 3)
 
 
+@pytest.mark.slow
 def test_f144_processes_that_save_the_same_file_at_once(tmp_path):
     """Each reader sees a whole file, whoever wrote it last."""
     code = """

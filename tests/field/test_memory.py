@@ -82,6 +82,7 @@ def test_f122_random_sizes_on_eight_threads_add_no_code():
     assert program.compilations <= 5
 
 
+@pytest.mark.quick
 def test_f124_trim_gives_the_memory_of_one_large_call_back():
     program = rows_program()
     small, large = np.ones((8, 8), np.float32), np.ones((4000, 4000), np.float32)
@@ -97,6 +98,7 @@ def test_f124_trim_gives_the_memory_of_one_large_call_back():
     assert program(small).shape == (8,)
 
 
+@pytest.mark.quick
 def test_f125_lengths_that_grow_by_one_do_not_pile_up():
     program = rows_program()
     for length in range(1, 2049, 3):
@@ -153,6 +155,7 @@ def test_f129_a_deleted_function_lets_its_tensors_go():
     assert in_another_process(DELETED) == "0 0\n"
 
 
+@pytest.mark.quick
 def test_f131_a_block_that_small_ones_have_carved_is_whole_again():
     """Under a limit: a large intermediate, many small ones of which every second result is kept, the large one again."""
     limit = 64 << 20

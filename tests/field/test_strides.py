@@ -90,6 +90,7 @@ def test_f022_permuted_input_to_an_encoder_layer():
             layer.float()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", (torch.float32, torch.float16), ids=str)
 def test_f024_data_that_starts_off_alignment(dtype):
     """sin + cos over 262,208 elements: a fresh buffer, then starting 1 and 3 elements later, in one program."""

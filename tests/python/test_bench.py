@@ -64,11 +64,13 @@ def test_table_and_file_hold_every_row(tmp_path):
     assert [r["engine"] for r in json.loads(path.read_text())] == ["flexor", "torch-eager"]
 
 
+@pytest.mark.quick
 def test_lower_bound_of_the_encoder_is_the_step_that_adds_its_residual():
     assert memory.lower_bound_bytes(1, 1, dim=10, ffn=40) == 60 * 4
     assert memory.lower_bound_bytes(8, 256) == 8 * 256 * 6 * 768 * 4
 
 
+@pytest.mark.quick
 def test_options():
     options = program._options(["--quick", "--group=chain,memory", "--json", "out.json", "--engine", "flexor"])
     assert options["quick"]

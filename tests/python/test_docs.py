@@ -56,6 +56,7 @@ def test_python_blocks_run(page):
 
 
 @pytest.mark.parametrize("page", pages_with("fasm"), ids=lambda p: p.name)
+@pytest.mark.quick
 def test_text_blocks_assemble(page):
     for line, source in blocks(page, "fasm"):
         module = flexor.from_text(source, f"{page.name}+{line}")
@@ -127,10 +128,12 @@ def test_examples_run(path, capsys):
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
+@pytest.mark.quick
 def test_examples_load(path):
     assert flexor.load(path).inputs()
 
 
+@pytest.mark.quick
 def test_every_exception_is_exported_and_on_the_page_of_errors():
     page = (ROOT / "docs" / "errors.md").read_text()
     for name, kind in vars(flexor.errors).items():

@@ -175,6 +175,7 @@ def test_a_fork_beside_busy_threads():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_fork_beside_threads_that_compile():
     done = run_script("""
         def fresh(i, count=6):

@@ -44,6 +44,7 @@ def test_words_are_read_as_plain_python_reads_them_by_one_program(reader):
     assert after["compilations"] - before["compilations"] == 1 and after["interpreted_ops"] == before["interpreted_ops"]
 
 
+@pytest.mark.quick
 def test_the_encoder_is_one_program_for_every_length(reader):
     jitted = flexor.jit(type(reader).gru)
     for word in WORDS:

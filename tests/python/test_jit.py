@@ -246,6 +246,7 @@ def test_loops_stay_inside_and_share_a_compilation():
     assert flexor.stats()["compilations"] == 1
 
 
+@pytest.mark.slow
 def test_a_recurrent_cell_by_hand():
     def lstm(x, h, c, w_input, w_hidden, bias):
         out = []

@@ -265,6 +265,7 @@ with torch.no_grad():
 """
 
 
+@pytest.mark.slow
 def test_an_endless_loop_is_interrupted():
     child = subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, text=True)
     try:
@@ -307,6 +308,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_an_event_is_told_stops_the_run():
     child = subprocess.run([sys.executable, "-c", EVENT], stdout=subprocess.PIPE, text=True, timeout=120)
     assert child.stdout == "interrupted -3.0\n"

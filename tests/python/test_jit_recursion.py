@@ -114,6 +114,7 @@ def test_the_depth_is_decided_by_the_run(function, calls, capsys):
     assert jitted.stats()["translations"] == 1
 
 
+@pytest.mark.quick
 def test_of_numpy():
     def grown(x, n):
         return x if x.sum() > n else grown(x * 2 + 1, n)
@@ -149,6 +150,7 @@ class Descent(torch.nn.Module):
 
 
 @pytest.mark.parametrize("weights", ["live", "frozen"])
+@pytest.mark.quick
 def test_parameters_reach_every_level(weights):
     module = Descent()
     module.layer.bias.zero_()

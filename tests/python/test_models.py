@@ -48,6 +48,7 @@ def test_encoder_at_every_length(layers):
     ],
     ids=("add_relu_sum", "relu_sum", "chain"),
 )
+@pytest.mark.quick
 def test_streaming_programs(make, eager, count):
     module, session = make(), flexor.Session()
     if make is models.chain:

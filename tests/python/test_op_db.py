@@ -34,5 +34,6 @@ def test_samples_of_a_record_are_eagers(name, manner):
         assert row["native"] == row["samples"], row["reasons"]
 
 
+@pytest.mark.quick
 def test_every_record_has_a_family_or_a_reason_to_have_none():
     assert not [name for name in RECORDS if not op_db.family_of(name)]

@@ -116,6 +116,7 @@ OPTIONS = ({}, {"bias": False}, {"batch_first": True}, {"num_layers": 2, "bidire
 
 class TestRecurrent:
     @pytest.mark.parametrize("kind", CELLS)
+    @pytest.mark.quick
     def test_cell(self, kind):
         for options in ({}, {"bias": False}, *([{"nonlinearity": "relu"}] if kind == "RNN" else [])):
             compare(CELLS[kind](4, 6, **options).eval(), *[(random(n, 4),) for n in (0, 1, 3, 17)])

@@ -123,7 +123,7 @@ def test_options_of_forward(what):
     native(jitted, 1)
 
 
-@pytest.mark.parametrize("what", ["labels", "a pad"])
+@pytest.mark.parametrize("what", [pytest.param("labels", marks=pytest.mark.quick), "a pad"])
 def test_gpt2_tells_once(what):
     model = gpt2(pad_token_id=0 if what == "a pad" else None)
     jitted = flexor.jit(model)

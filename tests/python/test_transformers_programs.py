@@ -51,6 +51,7 @@ def test_pipelines_take_a_jitted_model(task):
     native(jitted, translations)
 
 
+@pytest.mark.quick
 def test_a_loop_of_generation_is_one_program():
     model = gpt2()
 

@@ -143,6 +143,7 @@ def test_the_worker_refuses_a_bad_source_and_goes_on(numeric, worker):
     assert "refused" in answer and b"absent" in text
 
 
+@pytest.mark.quick
 def test_the_worker_needs_no_torch():
     code = f"""
 import runpy, sys

@@ -124,12 +124,14 @@ def test_resizing_to_sizes(size):
         check(lambda x: F.interpolate(x, size, mode="linear"), images(1, (1, 4, 7, 16)))
 
 
+@pytest.mark.quick
 def test_channels():
     check(lambda x: F.channel_shuffle(x, 2), images(2, (1, 3, 8)))
     check(lambda x: F.pixel_shuffle(x, 2), [*images(2, (1, 3, 8)), torch.randn(2, 3, 2, 2)])
     check(lambda x: F.pixel_unshuffle(x, 2), [torch.randn(2, 3, 4, 6), torch.randn(1, 1, 2, 2), torch.randn(1, 1, 3, 2)])
 
 
+@pytest.mark.quick
 def test_distances_and_shrinking():
     check(lambda x: F.pairwise_distance(x, x.flip(0)), [torch.randn(4, 5), torch.randn(3, 1), torch.randn(2, 3, 4)])
     for bound in (0.5, 0.0, 2.0):
