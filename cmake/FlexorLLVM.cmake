@@ -2,9 +2,11 @@
 # llvm-config is asked instead of find_package(LLVM), which would link zlib and zstd dynamically.
 
 find_program(FLEXOR_LLVM_CONFIG NAMES llvm-config-19 llvm-config)
-if(NOT FLEXOR_LLVM_CONFIG)
-  message(FATAL_ERROR "llvm-config-19 was not found: install llvm-19-dev, or configure with -DFLEXOR_WITH_LLVM=OFF")
-endif()
+flexor_need(FLEXOR_LLVM_CONFIG llvm-config-19 "llvm-19-dev, or leave generated code out with -DFLEXOR_WITH_LLVM=OFF")
+find_library(FLEXOR_ZSTD libzstd.a)
+flexor_need(FLEXOR_ZSTD libzstd.a libzstd-dev)
+find_library(FLEXOR_ZLIB libz.a)
+flexor_need(FLEXOR_ZLIB libz.a zlib1g-dev)
 
 function(flexor_llvm_config result)
   execute_process(COMMAND ${FLEXOR_LLVM_CONFIG} ${ARGN} OUTPUT_VARIABLE out OUTPUT_STRIP_TRAILING_WHITESPACE
@@ -27,4 +29,4 @@ set(FLEXOR_LLVM_INCLUDE_DIR "${llvm_includedir}")
 separate_arguments(llvm_libfiles UNIX_COMMAND "${llvm_libfiles}")
 
 add_library(flexor_llvm INTERFACE)
-target_link_libraries(flexor_llvm INTERFACE ${llvm_libfiles} -l:libzstd.a -l:libz.a rt dl m)
+target_link_libraries(flexor_llvm INTERFACE ${llvm_libfiles} ${FLEXOR_ZSTD} ${FLEXOR_ZLIB} rt dl m)

@@ -24,7 +24,10 @@ add_library(flexor_options INTERFACE)
 # What nobody uses stays out of libflexor (FlexorLibrary.cmake: --gc-sections).
 target_compile_options(flexor_options INTERFACE $<$<CONFIG:Release>:-ffunction-sections> $<$<CONFIG:Release>:-fdata-sections>)
 target_include_directories(flexor_options INTERFACE "${PROJECT_SOURCE_DIR}/include")
-target_compile_options(flexor_options INTERFACE -Wall -Wextra -Wpedantic -Werror -ffp-contract=off)
+# pip leaves it off: what a newer compiler warns of is no reason not to install.
+option(FLEXOR_WARNINGS_AS_ERRORS "A warning fails the build" ON)
+target_compile_options(flexor_options INTERFACE -Wall -Wextra -Wpedantic $<$<BOOL:${FLEXOR_WARNINGS_AS_ERRORS}>:-Werror>
+  -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 reports these inside the standard library's own headers.
   target_compile_options(flexor_options INTERFACE -Wno-error=maybe-uninitialized -Wno-error=restrict
@@ -57,5 +60,14 @@ elseif(FLEXOR_LLD)
   target_link_options(flexor_options INTERFACE -fuse-ld=lld)
 endif()
 
+# flexor_need(found what package): one sentence where something is missing that Debian has in that package.
+function(flexor_need found what package)
+  if(NOT ${found})
+    message(FATAL_ERROR "${what} was not found: install ${package} (./dev setup installs all that is needed on Debian)")
+  endif()
+endfunction()
+
 find_package(Threads REQUIRED)
+find_path(FLEXOR_XXHASH_DIR xxhash.h)
+flexor_need(FLEXOR_XXHASH_DIR xxhash.h libxxhash-dev)
 target_link_libraries(flexor_options INTERFACE Threads::Threads ${CMAKE_DL_LIBS})

@@ -73,7 +73,7 @@ def metadata(fields: dict[str, str]) -> str:
         f"Version: {fields['version']}",
         f"Summary: {fields['description']}",
         f"License: {fields['license']}",
-        f"Requires-Python: {fields['requires-python']},<3.14",
+        f"Requires-Python: {fields['requires-python']}",
         "Requires-Dist: numpy>=1.24",
         "Description-Content-Type: text/markdown",
         "",
