@@ -183,6 +183,23 @@ def appends_to_a_list_in_a_list(x, items):
     return items
 
 
+@case((X, {}), (X, {"n": {"a": 1}}), (X, {"n": 3}))
+def writes_to_a_dict_in_a_dict(x, table):
+    table["k"] = x.sum()
+    if isinstance(table.get("n"), dict):
+        table["n"]["m"] = x
+        table["n"]["q"] = [x]
+    return table
+
+
+@case((X, [X * 2]), (X, [X]))
+def stores_again_what_it_holds(x, items):
+    items.append(items[0])
+    items[0] = x
+    items[1], items[0] = items[0], items[1]
+    return items[1] is x, torch.cat(items)
+
+
 @case((X, []), (X[:2], [1]), follows=False)
 def appends_in_a_loop_of_the_run(x, items):
     for row in x:

@@ -246,7 +246,7 @@ class Translator:
         entry, state = self.writer.function.label(), State([frame], 0)
         state.has_acted = self.functions.current is not None  # its callers may have
         if self.functions.current is None:
-            state.objects.update(self.objects.roots)
+            state.objects.update({**self.state.objects, **self.objects.roots})  # with what those hold
         self._todo.append(Block(entry, state, [], False, True))
         while self._todo:
             block = self._todo.pop()
