@@ -30,8 +30,9 @@ from flexor.frontend.cpython import NotTranslated
 from flexor.frontend.cpython import foreign as _foreign
 from flexor.frontend.cpython import reasons as _reasons
 from flexor.frontend.cpython.decode import Restart
+from flexor.frontend.cpython.knowledge import Knowledge
 from flexor.frontend.cpython.state import Frame
-from flexor.frontend.cpython.translate import ASSUMPTION, UNTOUCHED, Knowledge, Translator
+from flexor.frontend.cpython.translate import ASSUMPTION, UNTOUCHED, Translator
 from flexor.frontend.cpython.values import DictValue, Known, TupleValue
 
 _log = logging.getLogger("flexor")

@@ -41,6 +41,7 @@ from flexor.frontend.cpython.values import (
     Value,
     ZipIterator,
     is_known,
+    is_number,
     whole,
 )
 
@@ -156,7 +157,7 @@ def set_of(t: Translator, items: Arguments) -> Value:
     """{*items}: the program's where they are known, else an object of Python."""
     if evaluate.all_plain(items):
         return evaluate.fold(t, "set", lambda *objects: set(objects), items)
-    if not all(evaluate.is_number(v) or evaluate.all_plain([v]) for v in items):
+    if not all(is_number(v) or evaluate.all_plain([v]) for v in items):
         raise NotTranslated("a set of values of the run that are no numbers", t.state.top.line)
     return t.foreign("set", _new_set, items)
 
@@ -170,7 +171,7 @@ def set_with(t: Translator, members: Value, items: Arguments) -> Value:
             members.objects = made.objects
             return members
         return made
-    if not isinstance(members, Dynamic) or not all(evaluate.is_number(v) or evaluate.all_plain([v]) for v in items):
+    if not isinstance(members, Dynamic) or not all(is_number(v) or evaluate.all_plain([v]) for v in items):
         raise NotTranslated("a set of values of the run that are no numbers", t.state.top.line)
     return t.foreign("set", _larger_set, [members, *items])
 
@@ -237,7 +238,7 @@ def _range(t: Translator, arguments: Arguments, keywords: Keywords) -> Any:
     if evaluate.all_plain(arguments):
         return NotImplemented
     start, stop, step = (Known(0), arguments[0], Known(1)) if len(arguments) == 1 else (*arguments, Known(1))[:3]
-    if not isinstance(step, Known) or not all(evaluate.is_number(v) for v in arguments) or step.object == 0:
+    if not isinstance(step, Known) or not all(is_number(v) for v in arguments) or step.object == 0:
         raise NotTranslated("a range whose step only the run knows", t.state.top.line)
     following: Value = start
     if isinstance(start, Known):
@@ -393,10 +394,10 @@ def _extreme(name: str, function: Callable[..., Any]) -> Callable[[Translator, A
             values = evaluate.unpacked(t, values[0])
         if evaluate.all_plain(values) and values:
             return evaluate.fold(t, name, lambda *v: function(v), values)
-        if 1 < len(values) <= helpers.MOST_CHOICES and all(evaluate.is_number(v) or evaluate.is_tensor(v) and v.rank == 0 for v in values):  # type: ignore[attr-defined]
+        if 1 < len(values) <= helpers.MOST_CHOICES and all(is_number(v) or evaluate.is_tensor(v) and v.rank == 0 for v in values):  # type: ignore[attr-defined]
             if any(map(evaluate.is_tensor, values)):
                 return calls.call(t, Known(helpers.IN_PYTHON[function]), [TupleValue(values)], {})
-        if not values or not all(evaluate.is_number(v) for v in values):
+        if not values or not all(is_number(v) for v in values):
             return NotImplemented
         result = values[0]
         for value in values[1:]:
@@ -510,7 +511,7 @@ def _math(function: Callable[..., Any]) -> Callable[[Translator, Arguments, Keyw
         def in_python() -> Value:
             return t.foreign(function.__name__, function, arguments, result=kind)
 
-        if function in _MATH and len(arguments) == 1 and evaluate.is_number(arguments[0]):
+        if function in _MATH and len(arguments) == 1 and is_number(arguments[0]):
             return t.attempt(lambda: _MATH[function](t, arguments[0]), in_python)
         return in_python()
 

@@ -19,6 +19,7 @@ from flexor.frontend.cpython.values import (
     Dynamic,
     EnumerateIterator,
     GeneratorValue,
+    IndexIterator,
     InstanceValue,
     Known,
     ListValue,
@@ -27,12 +28,12 @@ from flexor.frontend.cpython.values import (
     RunList,
     SequenceIterator,
     SetValue,
-    IndexIterator,
     StringValue,
     TextValue,
     TupleValue,
     Value,
     ZipIterator,
+    is_number,
 )
 from flexor.frontend.cpython.writer import NotWritten
 
@@ -115,10 +116,6 @@ def raises(t: Translator, what: str, function: Callable[..., Any], values: list[
 
 def all_plain(values: list[Value]) -> bool:
     return all(isinstance(v, builtin.Settled) or (isinstance(v, Known) and is_plain(v.object)) for v in values)
-
-
-def is_number(value: Value) -> bool:
-    return (isinstance(value, Dynamic) and value.is_scalar) or (isinstance(value, Known) and type(value.object) in (bool, int, float))
 
 
 def is_tensor(value: Value) -> bool:
@@ -687,5 +684,3 @@ def spread(t: Translator, positional: Value, keywords: Value | None) -> tuple[li
     elif keywords is not None and not isinstance(keywords, Null):
         raise NotTranslated("** of something else than a dict", t.state.top.line)
     return unpacked(t, positional), named
-
-

@@ -28,6 +28,7 @@ from flexor.frontend.cpython.values import (
     Value,
     is_int,
     is_known,
+    is_number,
     whole,
 )
 from flexor.frontend.cpython.writer import NotWritten
@@ -54,7 +55,7 @@ def get(t: Translator, container: Value, index: Value) -> Value | None:
         step = Known(1) if isinstance(step, Known) and step.object is None else step
         if isinstance(step, Known) and type(step.object) is int and step.object:
             return calls.call(t, Known(helpers.sliced), [container, start, stop, step], {})
-    if isinstance(container, RunList) and evaluate.is_number(index):
+    if isinstance(container, RunList) and is_number(index):
         assert isinstance(container.content, Dynamic)
         return t.writer.element(container.content, index, container.element)
     if isinstance(container, DictValue):
@@ -87,7 +88,7 @@ def _raising(t: Translator, container: Any, index: Value) -> NoReturn:
 def _by_key(t: Translator, container: Value, index: Value) -> Value | None:
     """An item of a dict for a number that only the run knows."""
     items = container.items if isinstance(container, DictValue) else attributes.items(t, container.object)  # type: ignore[attr-defined]
-    if not evaluate.is_number(index) or len(items) > helpers.MOST_CHOICES:
+    if not is_number(index) or len(items) > helpers.MOST_CHOICES:
         raise NotTranslated("a dict asked for a key that only the run knows", t.state.top.line)
     return calls.call(t, Known(helpers.value_of), [DictValue(dict(items)), index], {})
 
@@ -98,7 +99,7 @@ def value_or(t: Translator, items: dict[Any, Value], key: Value, otherwise: Valu
     if t.lowering.framework == "numpy" and _is_integer(key):  # equal to the number that it is
         key = t.writer.item(key)
     is_text = isinstance(key, TextValue)
-    if not is_text and not evaluate.is_number(key):
+    if not is_text and not is_number(key):
         return NotImplemented
     is_small = len(items) <= helpers.MOST_CHOICES
     if (is_text or (is_int(key) and not is_small)) and (found := _chosen(t, items, key, otherwise)) is not None:
@@ -423,7 +424,7 @@ def is_key_of_the_run(t: Translator, container: Value, key: Value) -> bool:
     """Whether a key makes a dict a table, or is one of a table."""
     if isinstance(container, InstanceValue) and container.cls is helpers.Table:
         return True
-    return isinstance(container, DictValue) and isinstance(key, Dynamic) and evaluate.is_number(key)
+    return isinstance(container, DictValue) and isinstance(key, Dynamic) and is_number(key)
 
 
 def put_new(t: Translator, container: Value, key: Value, value: Value) -> None:
@@ -480,7 +481,7 @@ def set_item(t: Translator, container: Value, index: Value, value: Value) -> Non
         made = RunList(t.writer.list_of(container.items, element), element)
         t.state = t.state.copy({id(container): made})
         container = made
-    if isinstance(container, RunList) and evaluate.is_number(index) and methods.suits(value, container.element):
+    if isinstance(container, RunList) and is_number(index) and methods.suits(value, container.element):
         assert isinstance(container.content, Dynamic)
         methods.refuse_shared(t, container)
         container.content = t.writer.set_element(container.content, index, value)
@@ -492,7 +493,7 @@ def set_item(t: Translator, container: Value, index: Value, value: Value) -> Non
     if isinstance(container, DictValue) and isinstance(index, Known) and not isinstance(container, ArgumentDict):
         container.items[index.object] = value
         return
-    if isinstance(container, DictValue) and evaluate.is_number(index) and not isinstance(container, ArgumentDict):
+    if isinstance(container, DictValue) and is_number(index) and not isinstance(container, ArgumentDict):
         if len(container.items) > helpers.MOST_CHOICES:
             raise NotTranslated("a key that only the run knows written, of a dict of many", t.state.top.line)
         has = evaluate.to_bool(t, evaluate.contains(t, index, container))

@@ -19,7 +19,7 @@ from flexor.frontend.cpython.nans import Nans
 from flexor.frontend.cpython.orders import Orders
 from flexor.frontend.cpython.placement import Placement
 from flexor.frontend.cpython.ranges import Ranges
-from flexor.frontend.cpython.values import Dynamic, Known, ListValue, RunList, TupleValue, Value, is_int, is_none
+from flexor.frontend.cpython.values import Dynamic, Known, ListValue, RunList, TupleValue, Value, is_int, is_none, is_number
 from flexor.frontend.cpython.windows import Windows
 from flexor.frontend.cpython.writer import NotWritten, Writer, dtype_name, plain, registry
 
@@ -27,11 +27,6 @@ from flexor.frontend.cpython.writer import NotWritten, Writer, dtype_name, plain
 def lifted(value: Any) -> Any:
     """A literal of a row as an abstract value."""
     return value if isinstance(value, (Value, list)) else Known(value)
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a number, and no tensor of one."""
-    return value.is_scalar if isinstance(value, Dynamic) else isinstance(value, Known) and type(value.object) in (bool, int, float)
 
 
 class Lowering(Arrays, Composites, Layers, Losses, Matrices, Masked, Nans, Orders, Placement, Ranges, Windows):

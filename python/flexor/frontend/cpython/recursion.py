@@ -29,6 +29,7 @@ from flexor.frontend.cpython.values import (
     Value,
     clone,
     dynamics,
+    is_number,
 )
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Functions:
         alike = [callee for callee in self._made.values() if callee.frame.code is frame.code]
         for other in alike:
             differing = {name for (name, mine), (_, theirs) in zip(key[1], other.key[1]) if mine != theirs}
-            if all(_is_number(frame.locals[name]) and _is_number(other.frame.locals[name]) for name in differing):
+            if all(is_number(frame.locals[name]) and is_number(other.frame.locals[name]) for name in differing):
                 loosened = {(frame.code, name) for name in differing} - self.t.knowledge.loosened
                 if loosened:
                     self.t.knowledge.loosened |= loosened
@@ -176,10 +177,6 @@ class Functions:
         assert self.current is not None
         self.t.knowledge.handed.setdefault(self.current.key, []).append((key, text, place, obj))
         raise Restart
-
-
-def _is_number(value: Value) -> bool:
-    return value.is_scalar if isinstance(value, Dynamic) else isinstance(value, Known) and type(value.object) in SCALARS
 
 
 def _check(value: Value, line: int, seen: set[int]) -> None:

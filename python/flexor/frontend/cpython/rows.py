@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flexor.frontend.cpython import signatures
-from flexor.frontend.cpython.lowering import is_number, lifted
-from flexor.frontend.cpython.values import Known, Value
+from flexor.frontend.cpython.lowering import lifted
+from flexor.frontend.cpython.values import Known, Value, is_number
 from flexor.frontend.cpython.writer import NotWritten, plain, registry
 
 if TYPE_CHECKING:

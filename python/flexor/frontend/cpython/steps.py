@@ -11,7 +11,6 @@ from flexor.frontend.cpython import attributes, builtin, calls, evaluate, except
 from flexor.frontend.cpython.decode import NotTranslated
 from flexor.frontend.cpython.operations import NAMES, Operation
 from flexor.frontend.cpython.values import (
-    NULL_VALUE,
     ArgumentDict,
     ArgumentList,
     CellValue,
@@ -21,12 +20,14 @@ from flexor.frontend.cpython.values import (
     Known,
     ListValue,
     MethodValue,
+    NULL_VALUE,
     Null,
     RunList,
     SliceValue,
     TupleValue,
     Value,
     is_known,
+    is_number,
     whole,
 )
 
@@ -256,7 +257,7 @@ def _(t: Translator, _arg: Any) -> None:
         if isinstance(container, DictValue):
             container = indexing.table_of(t, container, index, next(iter(container.items.values())))
         instances.dropped(t, calls.call(t, Known(helpers.Table.__delitem__), [container, index], {}))
-    elif isinstance(container, RunList) and evaluate.is_number(index):
+    elif isinstance(container, RunList) and is_number(index):
         instances.dropped(t, calls.call(t, Known(helpers.pop), [container, index], {}))
     elif isinstance(container, ListValue) and is_known(index) and isinstance(whole(index), slice):
         del container.items[whole(index)]

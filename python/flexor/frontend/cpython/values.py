@@ -505,6 +505,11 @@ def is_known(value: Any) -> bool:
     return next(dynamics(value), None) is None
 
 
+def is_number(value: Any) -> bool:
+    """Whether a value is a number, of the run or known, and no tensor of one."""
+    return value.is_scalar if isinstance(value, Dynamic) else isinstance(value, Known) and type(value.object) in SCALARS
+
+
 def is_none(value: Any) -> bool:
     """Whether a value, or a literal, is None."""
     return value is None or (isinstance(value, Known) and value.object is None)
