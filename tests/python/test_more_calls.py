@@ -111,3 +111,23 @@ def test_additions_at_places():
     with pytest.raises(IndexError):
         jitted(np.zeros((3, 3)), np.array([3]), np.ones((1, 3)))
     assert not jitted.stats()["foreign_calls"] and jitted.stats()["translations"] == 1
+
+
+def test_windows_beside_each_other_are_views():
+    def reads(x):
+        return x.unfold(0, 3, 3), x.unfold(-1, 2, 2) * 2, x.unfold(1, 2, 2).sum(-1)
+
+    def writes(x):
+        x.unfold(1, 2, 2).mul_(3)
+        return x
+
+    for function in (reads, writes):
+        jitted = flexor.jit(function, fallback="raise")
+        for make in (lambda: torch.arange(28.0).reshape(7, 4), lambda: torch.arange(28.0).reshape(4, 7).t(), lambda: torch.arange(60.0).reshape(6, 10)[:, ::2]):
+            mine, theirs = make(), make()
+            got, want = jitted(mine), function(theirs)
+            assert alike(got, want) and torch.equal(mine, theirs)
+            assert [part.stride() for part in got] == [part.stride() for part in want]
+        assert not jitted.stats()["foreign_calls"] and not jitted.stats()["typed_calls"]
+    with pytest.raises(RuntimeError):
+        flexor.jit(reads, fallback="silent")(torch.ones(2, 4))

@@ -66,6 +66,19 @@ class Windows:
             self.writer.op("slice", x, axis=axis, start=Known(at), stop=self._of_sizes("add", stop, Known(at)), step=Known(stride)) for at in places
         ]
 
+    def windows_beside(self, x: Any, dim: Any, size: Any, step: Any) -> Any:
+        """Tensor.unfold where windows stand beside each other, a view; those that share elements are torch's."""
+        length, rank, axis = plain(size), plain(self.rank(x)), plain(dim)
+        if type(length) is not int or length < 1 or plain(step) != length or not -rank <= axis < rank:
+            raise NotWritten("windows that share elements, or leave some out")
+        axis %= rank
+        count = self._of_sizes("floor_div", self._size(x, axis), Known(length))
+        self.assume(self._compared("gt", count, Known(0)), "a window that fits", RuntimeError)
+        sizes = self.shape_of(x)
+        whole = self.writer.op("narrow", x, axis=axis, start=Known(0), length=self._of_sizes("mul", count, Known(length)))
+        parts = self.writer.op("view", whole, shape=[*sizes[:axis], count, length, *sizes[axis + 1 :]])
+        return self.writer.op("permute", parts, axes=[*range(axis + 1), *range(axis + 2, rank + 1), axis + 1])
+
     def _size(self, x: Any, axis: int) -> Value:
         size = self.shape_of(x)[axis]
         return size if isinstance(size, (Known, Dynamic)) else Known(size)
