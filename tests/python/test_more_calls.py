@@ -131,3 +131,26 @@ def test_windows_beside_each_other_are_views():
         assert not jitted.stats()["foreign_calls"] and not jitted.stats()["typed_calls"]
     with pytest.raises(RuntimeError):
         flexor.jit(reads, fallback="silent")(torch.ones(2, 4))
+
+
+def test_output_arguments_that_are_read_as_well():
+    def adds(x, y):
+        return torch.add(x, y, out=y)
+
+    def joins(x, y):
+        return torch.cat((x[:0, 0], y), dim=0, out=y)
+
+    def multiplies(x, y):
+        return torch.mm(x, y, out=y)
+
+    for function in (adds, joins, multiplies):
+        jitted = flexor.jit(function, fallback="silent")
+        mine, theirs = torch.ones(2, 2), torch.ones(2, 2)
+        try:
+            want = function(torch.ones(2, 2), theirs)
+        except RuntimeError:
+            with pytest.raises(RuntimeError):
+                jitted(torch.ones(2, 2), mine)
+        else:
+            assert torch.equal(jitted(torch.ones(2, 2), mine), want)
+        assert torch.equal(mine, theirs) and (function is not adds or not jitted.stats()["fallbacks"])

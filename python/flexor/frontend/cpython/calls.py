@@ -53,8 +53,9 @@ from flexor.frontend.cpython.values import (
     TupleValue,
     Value,
     ZipIterator,
+    dynamics,
 )
-from flexor.frontend.cpython.writer import NotWritten
+from flexor.frontend.cpython.writer import NotWritten, registry
 
 if TYPE_CHECKING:
     from flexor.frontend.cpython.translate import Translator
@@ -329,6 +330,12 @@ def _has_arrays(arguments: Arguments) -> bool:
     return any(isinstance(v, RunList) and v.element[0] == "tensor" for v in arguments)
 
 
+def _is_by_element(name: str) -> bool:
+    """Whether a function of torch reads of its operands what stands where it writes, and may so write to one of them."""
+    op = registry().get(name.rpartition(".")[2])
+    return op is not None and bool(op["family"] == "map")
+
+
 def _into(t: Translator, name: str, arguments: Arguments, keywords: Keywords) -> Value:
     """A function of torch whose result goes into a tensor that has its shape; where not, Python gives that another one."""
     target = keywords["out"]
@@ -337,6 +344,9 @@ def _into(t: Translator, name: str, arguments: Arguments, keywords: Keywords) ->
         raise NotTranslated("an output argument that is no tensor", t.state.top.line)
     if (target.dtype, target.rank) != (result.dtype, result.rank):
         raise NotTranslated("an output argument of another dtype or rank than the result", t.state.top.line)
+    reads = [v for v in dynamics((*arguments, *(v for k, v in keywords.items() if k != "out"))) if v.kind == "tensor"]
+    if any(v is target or (v.root is not None and v.root == target.root) for v in reads) and not _is_by_element(name):
+        raise NotTranslated("an output argument that is read as well", t.state.top.line)
     for axis in range(result.rank):
         same = evaluate.tested(t, "==", t.writer.size(target, axis), t.writer.size(result, axis))
         t.assume(same, "an output argument of the shape of the result")

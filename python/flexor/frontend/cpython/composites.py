@@ -192,9 +192,7 @@ class Composites:
         """Another dtype in a memory format. A tensor that has both is the result itself: below four axes it has every format."""
         wanted, rank = plain(memory_format), plain(self.rank(x))
         kept = (None, _torch().preserve_format) if rank >= 4 else (None, _torch().preserve_format, _torch().contiguous_format)
-        if self.dtype_of(x) == dtype:
-            if wanted not in kept:
-                raise NotWritten("a memory format that the strides may have")
+        if self.dtype_of(x) == dtype and wanted in kept:
             return x
         made = self.to(x, dtype)
         if wanted in (None, _torch().preserve_format):
