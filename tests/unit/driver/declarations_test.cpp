@@ -2,9 +2,7 @@
 // become what is declared, calls of one function from another.
 #include <gtest/gtest.h>
 
-#include "flexor/session.h"
-#include "flexor/stress.h"
-#include "programs.h"
+#include "unit/driver/tiers.h"
 
 namespace flexor {
 namespace {
@@ -15,12 +13,8 @@ Tensor ones(std::initializer_list<std::int64_t> sizes) {
     return tensor;
 }
 
-class DeclarationTest : public testing::TestWithParam<int> {
+class DeclarationTest : public TierTest {
 protected:
-    DeclarationTest()
-        : session_(
-              {.compile = GetParam() != 0, .exact_only = GetParam() == 5},
-              {.evaluate_kernels = GetParam() >= 2, .fail_guards = GetParam() == 3, .end_at_once = GetParam() == 4}) {}
     // What the results are ("f32[3] int"), or the number of the refusal and its hint.
     std::string run(const Module& module, const std::vector<Value>& arguments) {
         const auto results = session_.run(module, arguments);
@@ -32,14 +26,12 @@ protected:
         }
         return text;
     }
-    Session session_;
 };
 
-constexpr const char* kEngines[] = {"interpreted",       "compiled",     "evaluated",
-                                    "every_guard_fails", "ends_at_once", "exact_only"};
-
-INSTANTIATE_TEST_SUITE_P(Engines, DeclarationTest, testing::Range(0, 6),
-                         [](const auto& info) { return std::string(kEngines[info.param]); });
+INSTANTIATE_TEST_SUITE_P(Engines, DeclarationTest,
+                         testing::Values(Tier::kInterpreted, Tier::kCompiled, Tier::kEvaluated, Tier::kEveryGuardFails,
+                                         Tier::kEndsAtOnce, Tier::kExactOnly),
+                         tier_name);
 
 TEST_P(DeclarationTest, ASizeIsSolvedForTheSymbolThatItAloneNames) {
     const Module module = module_from(R"(

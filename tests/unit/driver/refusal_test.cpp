@@ -2,9 +2,7 @@
 // divisions by zero, indices out of range, sizes that say nothing.
 #include <gtest/gtest.h>
 
-#include "flexor/session.h"
-#include "flexor/stress.h"
-#include "programs.h"
+#include "unit/driver/tiers.h"
 
 namespace flexor {
 namespace {
@@ -44,9 +42,8 @@ std::string repeated(const std::string& body) {
 
 const std::string kOnes = ".weight w f32[3] = ones\n";
 
-class RefusalTest : public testing::TestWithParam<int> {
+class RefusalTest : public TierTest {
 protected:
-    RefusalTest() : session_({.compile = GetParam() != 0}, {.evaluate_kernels = GetParam() == 2}) {}
     // The number of the refusal, or "" and the results.
     std::string run(const Module& module, std::vector<Value> arguments, std::vector<Value>* out = nullptr) {
         auto results = session_.run(module, arguments);
@@ -54,12 +51,10 @@ protected:
         if (out != nullptr) *out = std::move(*results);
         return "";
     }
-    Session session_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Engines, RefusalTest, testing::Values(0, 1, 2), [](const auto& info) {
-    return std::string(info.param == 0 ? "interpreted" : (info.param == 1 ? "compiled" : "evaluated"));
-});
+INSTANTIATE_TEST_SUITE_P(Engines, RefusalTest, testing::Values(Tier::kInterpreted, Tier::kCompiled, Tier::kEvaluated),
+                         tier_name);
 
 // ---------------------------------------------------------------- weights
 

@@ -17,15 +17,17 @@
 
 namespace flexor {
 
-enum class Tier : std::uint8_t { kInterpreted, kCompiled, kEvaluated, kEveryGuardFails, kEndsAtOnce };
+enum class Tier : std::uint8_t { kInterpreted, kCompiled, kEvaluated, kEveryGuardFails, kEndsAtOnce, kExactOnly };
 
+// All that serve families of shapes.
 inline auto every_tier() {
     return testing::Values(Tier::kInterpreted, Tier::kCompiled, Tier::kEvaluated, Tier::kEveryGuardFails,
                            Tier::kEndsAtOnce);
 }
 
 inline std::string tier_name(const testing::TestParamInfo<Tier>& info) {
-    constexpr const char* kNames[] = {"interpreted", "compiled", "evaluated", "every_guard_fails", "ends_at_once"};
+    constexpr const char* kNames[] = {"interpreted",       "compiled",     "evaluated",
+                                      "every_guard_fails", "ends_at_once", "exact_only"};
     return kNames[static_cast<std::size_t>(info.param)];
 }
 
@@ -40,7 +42,9 @@ inline Tensor floats(std::initializer_list<std::int64_t> sizes, const std::vecto
 class TierTest : public testing::TestWithParam<Tier> {
 protected:
     TierTest() : session_(options(), stress()) {}
-    static SessionOptions options() { return {.compile = GetParam() != Tier::kInterpreted}; }
+    static SessionOptions options() {
+        return {.compile = GetParam() != Tier::kInterpreted, .exact_only = GetParam() == Tier::kExactOnly};
+    }
     static StressOptions stress() {
         return {.evaluate_kernels = GetParam() >= Tier::kEvaluated,
                 .fail_guards = GetParam() == Tier::kEveryGuardFails,
