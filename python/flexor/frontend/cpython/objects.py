@@ -1,4 +1,5 @@
-"""Objects among the arguments that are known by what they hold: caches, states, settings that change from call to call.
+"""Objects among the arguments that are known by what they hold: caches, states, settings that change from call to call, and lists and
+dicts that the function writes to.
 
 Such an object is of a plain class of Python's (see `instances`). Of what the function reads of it, tensors are inputs, and all
 else is a check by its place in the object, so that one program serves every object that holds the like. What the function writes

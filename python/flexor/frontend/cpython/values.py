@@ -87,8 +87,7 @@ class TupleValue(Value):
 
 
 class ArgumentList(TupleValue):
-    """A list that a caller handed in, the container `origin` of the arguments. It belongs to the caller: what changes it is not
-    followed."""
+    """A list that a caller handed in, the container `origin` of the arguments. One that the function writes to is an ArgumentItems."""
 
     __slots__ = ("origin",)
 
@@ -165,8 +164,7 @@ class DictValue(Value):
 
 
 class ArgumentDict(DictValue):
-    """A dict that a caller handed in, the container `origin` of the arguments. It belongs to the caller: what changes it is not
-    followed."""
+    """A dict that a caller handed in, the container `origin` of the arguments. One that the function writes to is an ArgumentMapping."""
 
     __slots__ = ("origin",)
 
@@ -246,7 +244,7 @@ class ArgumentObject(InstanceValue):
 
 
 class ArgumentItems(ListValue):
-    """A list in such an object; `read` are the items that it had."""
+    """A list in such an object, or among the arguments; `read` are the items that it had."""
 
     __slots__ = ("number", "read")
 
@@ -256,7 +254,7 @@ class ArgumentItems(ListValue):
 
 
 class ArgumentMapping(DictValue):
-    """A dict in such an object; `read` are the items that it had."""
+    """A dict in such an object, or among the arguments; `read` are the items that it had."""
 
     __slots__ = ("number", "read")
 
