@@ -130,6 +130,24 @@ def test_indices_that_do_not_fit_each_other():
         jitted(torch.randn(4, 4), torch.tensor([0, 1]), torch.tensor([0, 1, 2]))
 
 
+LISTS = ("[0]", "[0, -1, 2]", ":, [0, 2]", "[0, 1], [1, 2]", "[[0, 1], [1, 2]]", "1, [0, 2]", "[0, 2], 1", "[3], ..., [0, 1]", "None, [1]", "::2, [1]", "[]")
+
+
+@pytest.mark.parametrize("text", [*LISTS, "[True, False, True, False]", "(0, 2), :", "[i, 1]"])
+@pytest.mark.parametrize("compile", (True, False))
+def test_lists_in_the_place_of_tensors(text, compile):
+    for statement in (f"x[{text}] = v", f"x[{text}] += 1.5", f"y = x[{text}]", f"x[{text}].add_(1)", f"x[{text}] = x[{text}] * v"):
+        scope = {}
+        exec(f"def f(x, v, i):\n    y = None\n    {statement}\n    return x, y", scope)
+        jitted = flexor.jit(scope["f"], fallback="silent", compile=compile)
+        for i in (0, 2):
+            for v in (2.5, torch.tensor(3.0)):
+                mine = torch.randn(SIZES)
+                theirs = mine.clone()
+                got, want = jitted(mine, v, i), scope["f"](theirs, v, i)
+                assert alike(mine, theirs) and got[0] is mine and (want[1] is None or alike(got[1], want[1])), statement
+
+
 def test_lists_of_numbers_of_the_call():
     jitted = flexor.jit(lambda x, a, b: x[a, :, b], fallback="raise")
     x = torch.randn(SIZES)

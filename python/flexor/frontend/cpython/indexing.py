@@ -212,7 +212,7 @@ def _of_object(t: Translator, obj: Any, index: Value) -> Value | None:
 
 
 def _steps(t: Translator, tensor: Dynamic, index: Value) -> list[Value]:
-    """One item for each axis and each new axis; raises NotWritten for what basic indexing does not cover."""
+    """One item for each axis and each new axis, lists of integers as tensors; raises NotWritten for what basic indexing does not cover."""
     items = list(index.items) if isinstance(index, TupleValue) else [index]
     if isinstance(index, Known) and isinstance(index.object, tuple):
         items = [Known(item) for item in index.object]
@@ -227,7 +227,7 @@ def _steps(t: Translator, tensor: Dynamic, index: Value) -> list[Value]:
     whole: Value = Known(slice(None))
     if dots:
         items[dots[0] : dots[0] + 1] = [whole] * (tensor.rank - named)
-    return items
+    return [_row_of(t, item) for item in items]
 
 
 def selected(t: Translator, tensor: Dynamic, index: Value, *, writes: bool = False) -> Value:
@@ -242,6 +242,8 @@ def selected(t: Translator, tensor: Dynamic, index: Value, *, writes: bool = Fal
         if t.lowering.framework == "numpy" and value.rank == 0 and not writes:
             return _scalar(t, value, index)
         return t.lowering.view_of(tensor) if value is tensor else value  # type: ignore[no-any-return]
+    if writes:
+        raise NotWritten("elements that are no view")
     value, axis = _adjacent(t, value, [at for at, _ in indices])
     parts = [part for _, part in indices]
     if len(parts) > 1:
@@ -262,7 +264,7 @@ def _walked(t: Translator, tensor: Dynamic, steps: list[Value], *, writes: bool)
     value, axis = tensor, 0
     op = t.writer.op
     indices: list[tuple[int, Dynamic]] = []
-    items = [_row_of(t, item) for item in steps]
+    items = list(steps)
     chooses = t.lowering.framework == "torch" or all(_is_integer(item) or not evaluate.is_tensor(item) for item in items)
     copies = chooses and any(_is_integer(item) and t.class_of_input(item) is np.ndarray for item in items)  # as NumPy does
     if chooses and (writes or t.knowledge.selects):
@@ -374,16 +376,16 @@ def _fill_where(t: Translator, tensor: Dynamic, mask: Dynamic, value: Value) -> 
     if mask.rank > tensor.rank:
         raise NotWritten("too many indices")
     if _may_pass_over(t):
-        return _put(t, tensor, mask, value)
+        return _put(t, tensor, [mask], value)
     _fits(t, tensor, mask)
     for axis in range(mask.rank, tensor.rank):
         mask = t.writer.op("unsqueeze", mask, axis=axis)
     return t.lowering.written(tensor, "masked_fill_", mask, value)  # type: ignore[no-any-return]
 
 
-def _put(t: Translator, tensor: Dynamic, index: Value, value: Value) -> Value:
-    """tensor[index] = value where tensors of indices or masks are among the index."""
-    view, indices = _walked(t, tensor, _steps(t, tensor, index), writes=True)
+def _put(t: Translator, tensor: Dynamic, steps: list[Value], value: Value) -> Value:
+    """tensor[...] = value where tensors of indices or masks are among the steps."""
+    view, indices = _walked(t, tensor, steps, writes=True)
     view, axis = _adjacent(t, view, [at for at, _ in indices])
     t.lowering.put_from(view, axis, [part for _, part in indices], value, in_place=True)
     return tensor
@@ -511,8 +513,9 @@ def set_item(t: Translator, container: Value, index: Value, value: Value) -> Non
                 raise NotWritten("an object")
             if _is_mask(index) and not (isinstance(value, Dynamic) and value.kind == "tensor" and value.rank > 0):
                 return _fill_where(t, container, index, value)
-            if any(isinstance(i, Dynamic) and i.kind == "tensor" and not _is_integer(i) for i in _steps(t, container, index)):
-                return _put(t, container, index, value)
+            steps = _steps(t, container, index)
+            if any(isinstance(i, Dynamic) and i.kind == "tensor" and not _is_integer(i) for i in steps):
+                return _put(t, container, steps, value)
             view = selected(t, container, index, writes=True)
             return t.lowering.written(view, "assign", value)  # type: ignore[no-any-return]
 
