@@ -237,7 +237,7 @@ class Jit(JitBase, Generic[P, R]):
                     raise error
                 result = self._plainly(args, kwargs)
                 reason = "the program refuses what Python does: " + str(error).splitlines()[0]
-                self._stats.fallbacks[reason] = self._stats.fallbacks.get(reason, 0) + 1
+                self._count(reason)
                 return result
             # The program has no handlers. Where they look at exceptions it has done nothing that Python would do twice.
             if translator.catches is None or has_acted:
@@ -449,13 +449,18 @@ class Jit(JitBase, Generic[P, R]):
 
     def _python(self, reason: str, args: Any, kwargs: Any) -> Any:
         """The call as Python does it, counted under its reason."""
-        count = self._stats.fallbacks.get(reason, 0)
-        self._stats.fallbacks[reason] = count + 1
+        is_first = self._count(reason) == 1
         if self._fallback == "raise":
             raise NotSupported(f"{self._name()} was not compiled: {reason}")
-        if self._fallback == "warn" and count == 0:
+        if self._fallback == "warn" and is_first:
             _log.warning("%s runs in Python: %s", self._name(), reason)
         return self._plainly(args, kwargs)
+
+    def _count(self, reason: str) -> int:
+        """Counts a call that is Python's, here and in the session; gives how many it has been for that reason."""
+        count = self._stats.fallbacks[reason] = self._stats.fallbacks.get(reason, 0) + 1
+        self._session.count_left_to_python(self._name(), reason)
+        return count
 
     def _plainly(self, args: Any, kwargs: Any) -> Any:
         self._in_python.depth += 1
@@ -473,8 +478,9 @@ class Jit(JitBase, Generic[P, R]):
         return {"calls": self._calls, **dataclasses.asdict(self._stats)}
 
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> str:
-        """What a call with these arguments does: the five steps of the program, foreign calls and the reason of a fallback. With
-        `profile=True`, which the function does not get, also the times of the kernels: see Session.explain."""
+        """Makes a call with these arguments and says what it does: the five steps of the program, foreign calls and the reason of a
+        fallback. With `profile=True`, which the function does not get, also the times of the kernels: see Session.explain. The program
+        is run once more to be looked at, and what it has written then taken back; the calls that it leaves to Python are made twice."""
         target = getattr(self._flexor_function, "forward", self._flexor_function)
         taken = "profile" in kwargs and "profile" not in inspect.signature(target).parameters
         profile = _kinds.flag("explain", "profile", kwargs.pop("profile")) if taken else False
@@ -491,7 +497,9 @@ class Jit(JitBase, Generic[P, R]):
             lines += [f"  {kind} {what} at {file}:{line}" for file, line, what in made]
         live = translation.live_objects(shape) or []
         lines += self._explain_weights(translation, bound, shape, live)
-        return "\n".join(lines) + "\n" + self._session.explain(translation.module, *translation.inputs(shape, live), profile=profile)
+        inputs = translation.inputs(shape, live)
+        with translation.untouched(inputs):
+            return "\n".join(lines) + "\n" + self._session.explain(translation.module, *inputs, profile=profile)
 
     def _explain_weights(self, translation: Translation, bound: dict[str, Any], shape: Shape, live: list[Any]) -> list[str]:
         if translation.weights is not None:

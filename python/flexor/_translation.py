@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,12 +58,11 @@ class Translation:
         self.has_writes = translator.lowering.has_writes
         # A run that raises takes its writes back: the engine does that on the host, elsewhere these inputs are copied before.
         self.undoes = bool(translator.knowledge.undoes)
-        self.undone: list[int] = []
+        names = [d.anywhere for d in translator.writer.inputs]
+        self.targets = [names.index(root) for root in sorted(translator.lowering.targets)]  # type: ignore[type-var]
         if self.undoes and translator.lowering.device == "cpu":
             self.module._restores = True
-        elif self.undoes:
-            names = [d.anywhere for d in translator.writer.inputs]
-            self.undone = [names.index(root) for root in sorted(translator.lowering.targets)]  # type: ignore[type-var]
+        self.undone = self.targets if self.undoes and translator.lowering.device != "cpu" else []
         # What pure foreign calls give is not known before a run; such a run is interpreted, as the program changes after it.
         self.is_settled = not translator.learns
         for hook in translator.writer.hooks:
@@ -137,6 +137,16 @@ class Translation:
             raise raised.with_traceback(trace)
         whole = out if isinstance(out, tuple) and (self.several or self.counts[0] != 1) else (out,)
         return self.finish(whole, values, shape.containers, objects, shape.found)
+
+    @contextlib.contextmanager
+    def untouched(self, inputs: Sequence[Any]) -> Iterator[None]:
+        """Gives the inputs that the program writes to their values back at the end."""
+        saved = _saved([inputs[i] for i in self.targets])
+        try:
+            yield
+        finally:
+            for target, before in saved:
+                target[...] = before
 
     def has_acted(self) -> bool:
         """Whether a run that has just raised on this thread has done what must not be done again."""

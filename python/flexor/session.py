@@ -15,6 +15,7 @@ from flexor._flexor_fast import RunnerBase
 from flexor._module import Module, load
 
 _log = logging.getLogger("flexor")
+_MOST_ROWS = 10
 _UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _WARNINGS = {"fallback_alarm", "hard_limit", "compile_failed"}
 _INFOS = {"generalise", "over_soft_limit", "interpreted", "evict"}
@@ -87,6 +88,7 @@ class Session(RunnerBase):
             hard_limit=_bytes("hard_limit", hard_limit),
             device_graphs=_kinds.flag("Session", "device_graphs", device_graphs),
         )
+        self._left_to_python: dict[tuple[str, str], int] = {}
         self._bind(self.native, self.native.address())
         self.native.set_event_sink(_tell)
 
@@ -179,8 +181,14 @@ class Session(RunnerBase):
         return str(_flexor_fast.explain(self.native.address(), module, profile, *inputs, **named_inputs))
 
     def stats(self) -> dict[str, Any]:
-        """Everything counted: rungs, hit rate, fallbacks, compile times, entries, pool, kernels."""
-        return dict(json.loads(self.native.stats_json()))
+        """Everything counted: rungs, hit rate, fallbacks, compile times, entries, pool, kernels; and under "left_to_python" the calls of
+        jitted functions that Python ran, which are in none of the other counters: {"function", "reason", "calls"}, most calls first."""
+        left = [{"function": f, "reason": r, "calls": n} for (f, r), n in sorted(self._left_to_python.items(), key=lambda row: -row[1])]
+        return dict(json.loads(self.native.stats_json()), left_to_python=left)
+
+    def count_left_to_python(self, function: str, reason: str) -> None:
+        """Counts a call of a jitted function that Python runs as a whole."""
+        self._left_to_python[function, reason] = self._left_to_python.get((function, reason), 0) + 1
 
     def events(self, after: int = 0) -> list[dict[str, Any]]:
         """Compilations, growth of the pool, evictions and alarms still in the ring, oldest first."""
@@ -192,10 +200,17 @@ class Session(RunnerBase):
 
     def dashboard(self) -> str:
         """The counters for people."""
-        return str(self.native.dashboard())
+        left = self.stats()["left_to_python"]
+        if not left:
+            return str(self.native.dashboard())
+        rows = [f"  {row['function']:<20} {row['calls']:>6} calls   {row['reason']}" for row in left[:_MOST_ROWS]]
+        rows += [f"  and {len(left) - _MOST_ROWS} reasons more"] if len(left) > _MOST_ROWS else []
+        total = sum(row["calls"] for row in left)
+        return f"{self.native.dashboard()}left to Python   {total} calls of jitted functions, in no other counter\n" + "\n".join(rows) + "\n"
 
     def reset_stats(self) -> None:
         """Sets every counter to zero; compiled entries stay."""
+        self._left_to_python.clear()
         self.native.reset_stats()
 
     def settle(self) -> None:

@@ -407,6 +407,40 @@ def test_explain_shows_program_and_foreign_calls():
     assert "foreign print" in text and "kernel main:" in text and "add_relu_reduce_sum" in text
 
 
+@pytest.mark.parametrize("layout", (lambda x: x, lambda x: x.t(), lambda x: x[::2]))
+def test_explain_makes_one_call(layout):
+    def f(x, y):
+        x.add_(1)
+        y[[0]] = x[0] * 2
+        return x.sum()
+
+    jitted = flexor.jit(f, fallback="raise")
+    for size in (2, 4, 17):
+        x, wanted = layout(torch.ones(size, size)), layout(torch.ones(size, size))
+        y, wanted_y = torch.zeros(3, size), torch.zeros(3, size)
+        f(wanted, wanted_y)
+        assert "kernel main:" in jitted.explain(x, y)
+        assert torch.equal(x, wanted) and torch.equal(y, wanted_y)
+
+
+def test_a_session_counts_what_is_left_to_python():
+    def reads(x):
+        return x * 2
+
+    session = flexor.default_session()
+    session.reset_stats()
+    assert session.stats()["left_to_python"] == [] and "left to Python" not in session.dashboard()
+    jitted = flexor.jit(reads, fallback="silent")
+    with torch.enable_grad():
+        for _ in range(3):
+            jitted(torch.ones(2, requires_grad=True))
+    (row,) = session.stats()["left_to_python"]
+    assert row["function"] == "reads" and row["calls"] == 3 and row["reason"] in jitted.stats()["fallbacks"]
+    assert "left to Python   3 calls" in session.dashboard() and row["reason"] in flexor.dashboard()
+    session.reset_stats()
+    assert not session.stats()["left_to_python"]
+
+
 def test_explain_times_kernels():
     text = flexor.jit(lambda x: (x + 1).relu().sum(-1)).explain(X, profile=True)
     row = next(line for line in text.splitlines() if line.startswith("  main:"))
