@@ -88,16 +88,17 @@ def jit(
     Methods, static and class methods are decorated alike, below or above @staticmethod and @classmethod. Of a class the calls of
     its instances are compiled: its `forward`, or its `__call__`.
 
-    dims        sizes of arguments by name: {"x": ["B", flexor.Dim("S", 1, 4096), flexor.FROZEN]}; None: any
+    dims        sizes of arguments by name: {"x": ["B", flexor.Dim("S", 1, 4096), flexor.FROZEN]}; None: any. Python runs calls of other
+                sizes
     weights     "live": parameters and buffers of modules are read anew at every call; "frozen": they are packed with the program,
                 anew after a change through the jitted module or an optimiser; another change raises StaleWeights
     compile     False: programs are interpreted; "async": no call waits for the compiler; Python runs those of a new program
                 until it is compiled, the interpreter those of sizes that need another compilation
     fallback    what happens where a function cannot be followed and Python runs it: "warn" (once per reason, by logging),
-                "raise" (NotSupported), "silent" (counted in stats() as always)
+                "raise" (NotSupported, or the error of the program that refuses a call), "silent" (counted in stats() as always)
     exact_only  one compilation per exact shape, in a session of the function's own
     soft_limit  bytes of pool memory kept, in a session of the function's own: a count or text such as "256MB"; None: the default's
-    hard_limit  bytes that the pool never exceeds, likewise
+    hard_limit  bytes that the pool never exceeds, likewise; results of compiled code on the CPU are not counted
 
     Raises ArgumentError (E0507) for a value that an option does not take.
     """

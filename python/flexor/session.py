@@ -58,7 +58,7 @@ class Session(RunnerBase):
     exact_only    one compilation per exact shape (the "before" of symbolic shapes)
     threads       threads of the process's kernels, up to 1024; 0 leaves them as they are
     soft_limit    bytes of pool memory kept and reused: a count or text such as "256MB"; the default gives way to a smaller hard limit
-    hard_limit    bytes that the pool never exceeds; None: no limit
+    hard_limit    bytes that the pool never exceeds; None: no limit. Results of compiled code on the CPU are not counted
     device_graphs  on a device the launches of a region run as one CUDA graph where they can
 
     Raises ArgumentError (E0507) for options, and for values of FLEXOR_* variables, that make no sense.
