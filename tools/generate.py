@@ -185,8 +185,10 @@ def options_page() -> str:
 
 def statistics_page() -> str:
     parts = ["# Statistics\n", "What `Session::stats()` counts, field by field (`include/flexor/telemetry.h`). `flexor.stats()` is the "
-             "same as a dict; `flexor stats --json` prints it. `to_prometheus` writes the counts as Prometheus text, with the number of entries "
-             "in place of the entries and without the places of fallbacks.\n"]
+             "same as a dict, with `left_to_python` besides: the calls of jitted functions that Python ran, by function and reason; "
+             "`flexor stats --json` prints it. `calls` are runs of programs that have begun; `failed_calls` are those that ended in a "
+             "refusal, and calls of a wrong number of arguments, which have not begun. `to_prometheus` writes the counts as Prometheus "
+             "text, with the number of entries in place of the entries and without the places of fallbacks.\n"]
     for struct, title in [("Stats", "All together"), ("RungStats", "One rung of the ladder"), ("EntryStats", "One compiled region"),
                           ("FallbackRow", "One row of the fallback heat map"), ("PoolStats", "The buffer pool"), ("Event", "One event")]:
         body = [[f"`{name}`", plain(kind), text] for name, kind, _, text in struct_fields("telemetry.h", struct)]
