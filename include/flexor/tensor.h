@@ -65,6 +65,8 @@ public:
     ~Tensor();
 
     bool defined() const { return impl_ != nullptr; }
+    // Whether view() made it: another tensor over memory that one has already. A copy of a handle is what the handle is.
+    bool is_view() const { return impl_->is_view; }
     DType dtype() const { return impl_->dtype; }
     Device device() const { return impl_->device; }
     int rank() const { return impl_->rank; }
@@ -102,12 +104,13 @@ private:
         DType dtype;
         Device device;
         std::int8_t rank;
+        bool is_view;
         std::int64_t sizes[kMaxRank];
         std::int64_t strides[kMaxRank];
     };
     explicit Tensor(Impl* impl) : impl_(impl) {}
     static Tensor make(Storage* storage, void* data, DType dtype, Device device, std::span<const std::int64_t> sizes,
-                       std::span<const std::int64_t> strides);
+                       std::span<const std::int64_t> strides, bool is_view = false);
     Impl* impl_ = nullptr;
 };
 

@@ -222,7 +222,7 @@ class Jit(JitBase, Generic[P, R]):
             if isinstance(error, _foreign.KindChanged):
                 self._knowledge[translation.key].varying |= set(translator.observed)
                 self._drop(translation)
-                if has_acted:  # Python cannot run the call from its beginning
+                if has_acted and not error.is_untouched:  # Python cannot run the call from its beginning
                     raise NotSupported(f"{error} gave a value of another kind than on earlier calls; later calls expect any")
                 return self._python(f"{error} gives values of several kinds", args, kwargs)
             if isinstance(error, _foreign.StateChanged):

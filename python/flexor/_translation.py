@@ -135,6 +135,7 @@ class Translation:
             raised, trace = run.raised, run.trace
             run.raised = run.trace = None
             raise raised.with_traceback(trace)
+        run.is_undone = False  # which a call in the run may have left
         whole = out if isinstance(out, tuple) and (self.several or self.counts[0] != 1) else (out,)
         return self.finish(whole, values, shape.containers, objects, shape.found)
 

@@ -96,6 +96,7 @@ struct TensorRef {
     std::vector<Slot> sizes;
     std::vector<Slot> strides;
     Slot offset = kNoSlot;  // elements; kNoSlot: 0
+    bool is_view = false;   // another tensor than what the buffer was made as
 };
 
 struct Launch {
@@ -220,6 +221,7 @@ struct OutValue {
 
 struct Move {
     BufferSlot from, to;
+    bool is_view = false;  // what is carried is a view of what `from` was made as
 };
 struct SlotMove {
     Slot from, to;

@@ -67,6 +67,7 @@ TensorRef Lowerer::tensor_ref(Reg reg) {
     const types::TensorType& t = type(reg);
     ref.buffer = buffer_slot(program_.registers[reg].root);
     ref.dtype = t.dtype;
+    ref.is_view = program_.registers[reg].root != reg;
     for (const Dim& d : t.sizes) ref.sizes.push_back(value(d));
     for (const Dim& d : t.strides) ref.strides.push_back(value(d));
     if (!t.offset.is_constant(0)) ref.offset = value(t.offset);
@@ -431,7 +432,8 @@ void Lowerer::lower_terminator(const specialised::Block& from) {
             } else if (program_.registers[param].type.strength == types::Strength::kScalar) {
                 j.slots.push_back({scalar_slot(arg), scalar_slot(param)});
             } else {
-                j.buffers.push_back({buffer_slot(program_.registers[arg].root), buffer_slot(param)});
+                const Reg root = program_.registers[arg].root;
+                j.buffers.push_back({buffer_slot(root), buffer_slot(param), root != arg});
             }
         }
         for (std::size_t i = 0; i < target.symbols.size(); ++i) {

@@ -276,6 +276,7 @@ Expected<Inferred> infer(const OpDef& op, std::span<const ArgType> args, const A
         ShapeResult& shape = shapes[i];
         ResultType result;
         result.view_of = shape.view_of;
+        result.is_operand = shape.is_operand;
         result.type.dtype = inferred.dtypes.results[i];
         result.type.device = device;
         for (Dim& size : shape.sizes) size = env.simplify(size);

@@ -144,7 +144,9 @@ bool flatten_shape(ShapeContext& context, Results& results) {
     for (int axis = first; axis <= last; ++axis) merged = merged * x.sizes[at(axis)];
     sizes.push_back(merged);
     sizes.insert(sizes.end(), x.sizes.begin() + last + 1, x.sizes.end());
-    return reshape_to(context, sizes, false, results);
+    if (!reshape_to(context, sizes, false, results)) return false;
+    results[0].is_operand = first == last && results[0].view_of >= 0;
+    return true;
 }
 bool contiguous_shape(ShapeContext& context, Results& results) {
     const TensorType& x = context.type(0);
@@ -158,6 +160,7 @@ bool contiguous_shape(ShapeContext& context, Results& results) {
         expected = expected * size;
     }
     results.push_back(row_major ? view_result(x.sizes, x.strides) : rules::fresh_result(x.sizes));
+    results[0].is_operand = row_major;
     return true;
 }
 

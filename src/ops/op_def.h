@@ -169,6 +169,7 @@ struct ShapeResult {
     // Views: geometry relative to operand `view_of`, offset in elements added to the operand's offset. Fresh results
     // may give strides; else the layout rule does.
     int view_of = -1;
+    bool is_operand = false;  // operand `view_of` itself, not another tensor over its memory
     std::vector<Dim> strides;
     Dim offset = 0;
 };
@@ -347,7 +348,8 @@ Expected<Attrs> check_attrs(const OpDef& op, const Attrs& given);
 
 struct ResultType {
     TensorType type;
-    int view_of = -1;  // flattened operand index
+    int view_of = -1;         // flattened operand index
+    bool is_operand = false;  // that operand itself
 };
 struct Inferred {
     DTypes dtypes;  // the caller, who has the values, checks the bounds

@@ -27,6 +27,7 @@ ShapeResult itself(const TensorType& type) {
     ShapeResult result;
     result.sizes = type.sizes;
     result.view_of = 0;
+    result.is_operand = true;
     result.strides = type.strides;
     return result;
 }

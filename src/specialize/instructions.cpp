@@ -400,7 +400,9 @@ bool Specializer::call_op(const bytecode::CallSite& site, std::int32_t pc, State
             root = program_.registers[inst.operands[static_cast<std::size_t>(result.view_of)]].root;
         const Reg reg = new_register(std::move(type), root);
         inst.results.push_back(reg);
-        results.push_back(of_register(reg));
+        const bool is_operand =
+            result.is_operand && args[static_cast<std::size_t>(result.view_of)].strength != types::Strength::kScalar;
+        results.push_back(of_register(is_operand ? inst.operands[static_cast<std::size_t>(result.view_of)] : reg));
     }
     emit(std::move(inst), pc);
     state.stack.resize(first);

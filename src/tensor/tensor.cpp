@@ -273,7 +273,7 @@ Tensor Tensor::view(void* data, DType dtype, std::span<const std::int64_t> sizes
     if (!defined() || !is_geometry(sizes, strides)) return {};
     retain(impl_->storage->references);
     try {
-        return make(impl_->storage, data, dtype, impl_->device, sizes, strides);
+        return make(impl_->storage, data, dtype, impl_->device, sizes, strides, true);
     } catch (...) {
         release(impl_->storage->references);
         throw;
@@ -281,7 +281,7 @@ Tensor Tensor::view(void* data, DType dtype, std::span<const std::int64_t> sizes
 }
 
 Tensor Tensor::make(Storage* storage, void* data, DType dtype, Device device, std::span<const std::int64_t> sizes,
-                    std::span<const std::int64_t> strides) {
+                    std::span<const std::int64_t> strides, bool is_view) {
     // Not value-initialised: sizes and strides beyond the rank are never read.
     auto* impl = static_cast<Impl*>(BlockList<sizeof(Impl)>::take());
     new (&impl->references) std::int64_t(1);
@@ -290,6 +290,7 @@ Tensor Tensor::make(Storage* storage, void* data, DType dtype, Device device, st
     impl->dtype = dtype;
     impl->device = device;
     impl->rank = static_cast<std::int8_t>(sizes.size());
+    impl->is_view = is_view;
     std::copy(sizes.begin(), sizes.end(), impl->sizes);
     std::copy(strides.begin(), strides.end(), impl->strides);
     return Tensor(impl);

@@ -319,7 +319,9 @@ Expected<void> call(const bytecode::CallSite& site, std::span<const Value> opera
     if (writes && device != nullptr && device->holds(given[0])) FLEXOR_TRY(device->put_back(inputs[0], given[0]));
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         const ops::ResultType& result = inferred.results[i];
-        if (device != nullptr && result.view_of >= 0) {
+        if (result.is_operand) {
+            outputs[i] = given[static_cast<std::size_t>(result.view_of)];
+        } else if (device != nullptr && result.view_of >= 0) {
             outputs[i] = view_of(given[static_cast<std::size_t>(result.view_of)], result.type);
         } else if (made_on_device) {
             FLEXOR_ASSIGN(outputs[i], device->to_device(outputs[i]));

@@ -239,7 +239,7 @@ private:
             std::int32_t* owners = scratch_.moved_owners.ensure(entry_.max_moves);
             for (std::size_t i = 0; i < jump.buffers.size(); ++i) {
                 addresses[i] = buffers_[jump.buffers[i].from];
-                owners[i] = owners_[jump.buffers[i].from];
+                owners[i] = owner_of(jump.buffers[i].from, jump.buffers[i].is_view);
                 memory_.retain(owners[i]);
             }
             for (std::size_t i = 0; i < jump.buffers.size(); ++i) {
@@ -501,6 +501,23 @@ private:
         return owner <= source_owner(0) && e_.sources[source_slot(owner)].kind == BufferSource::Kind::kArgument;
     }
 
+    const Tensor& tensor_of_caller(std::int32_t owner) {
+        return owner >= 0 ? memory_.at(owner).tensor : *scratch_.key.tensors[e_.sources[source_slot(owner)].index];
+    }
+
+    // Whose memory the slot has. A view of a tensor of the caller's is not that tensor, also where it shows the whole of
+    // it: it has an owner of its own.
+    std::int32_t owner_of(BufferSlot slot, bool is_view) {
+        const std::int32_t owner = owners_[slot];
+        if (!is_view || !is_callers(owner)) return owner;
+        const Tensor& tensor = tensor_of_caller(owner);
+        if (tensor.is_view()) return owner;
+        const std::int32_t other =
+            memory_.add(tensor.view(tensor.data(), tensor.dtype(), tensor.sizes(), tensor.strides()));
+        memory_.at(other).callers = true;
+        return other;
+    }
+
     static constexpr const char* kKept = "a copy of what is overwritten";
 
     bool keep_targets(const executable::Launch& launch) {
@@ -522,10 +539,7 @@ private:
     }
 
     void note_write(std::int32_t owner) {
-        if (!is_callers(owner)) return;
-        const Tensor& tensor =
-            owner >= 0 ? memory_.at(owner).tensor : *scratch_.key.tensors[e_.sources[source_slot(owner)].index];
-        tensor.note_write();
+        if (is_callers(owner)) tensor_of_caller(owner).note_write();
     }
 
     // What grows at every pass of a loop gets room for more, so that it is copied every now and then. Only memory that
@@ -639,11 +653,24 @@ private:
 
     Tensor make_tensor(const TensorRef& ref) {
         const Geometry g = geometry(ref);
-        return make_tensor(owners_[ref.buffer], g.data, ref.dtype, g.sizes(), g.strides());
+        return make_tensor(owners_[ref.buffer], g.data, ref.dtype, g.sizes(), g.strides(), ref.is_view);
+    }
+
+    // Whether a view of these sizes and strides is the whole tensor. Strides of axes with one element, and of tensors
+    // without, say nothing of it.
+    static bool is_whole(const Tensor& tensor, std::span<const std::int64_t> sizes,
+                         std::span<const std::int64_t> strides) {
+        for (std::size_t i = 0; i < sizes.size(); ++i) {
+            if (sizes[i] == 0) return true;
+        }
+        for (std::size_t i = 0; i < sizes.size(); ++i) {
+            if (sizes[i] != 1 && tensor.strides()[i] != strides[i]) return false;
+        }
+        return true;
     }
 
     Tensor make_tensor(std::int32_t owner, void* data, DType dtype, std::span<const std::int64_t> sizes,
-                       std::span<const std::int64_t> strides) {
+                       std::span<const std::int64_t> strides, bool is_view = false) {
         const Tensor* base = nullptr;
         if (owner <= source_owner(0)) {
             const BufferSource& source = e_.sources[source_slot(owner)];
@@ -661,8 +688,8 @@ private:
             }
             base = &owned.tensor;
         }
-        if (base->data() == data && base->dtype() == dtype && std::ranges::equal(base->sizes(), sizes) &&
-            std::ranges::equal(base->strides(), strides))
+        if (!is_view && base->data() == data && base->dtype() == dtype && std::ranges::equal(base->sizes(), sizes) &&
+            (std::ranges::equal(base->strides(), strides) || (is_callers(owner) && is_whole(*base, sizes, strides))))
             return *base;
         return base->view(data, dtype, sizes, strides);
     }
@@ -739,7 +766,7 @@ private:
 
     void append(executable::ListSlot list, executable::ListSlot result, const TensorRef& element) {
         const Geometry g = geometry(element);
-        lists_->append(list, result, {g.data, owners_[element.buffer]}, {g.words, 2 * g.rank});
+        lists_->append(list, result, {g.data, owner_of(element.buffer, element.is_view)}, {g.words, 2 * g.rank});
     }
 
     Value list_value(executable::ListSlot list) {

@@ -48,9 +48,10 @@ PyObject* run(Session& session, Program& program, PyObject* const* arguments, Py
     std::vector<Value> results;
     if (!run_program(session, program, {values, static_cast<std::size_t>(count)}, framework, results)) return nullptr;
     if (results.size() == 1) return object_from_value(results[0], framework);
+    GivenTensors given;
     PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(results.size()));
     for (std::size_t i = 0; tuple != nullptr && i < results.size(); ++i) {
-        PyObject* item = object_from_value(results[i], framework);
+        PyObject* item = object_from_value(results[i], framework, &given);
         if (item == nullptr) {
             Py_DECREF(tuple);
             return nullptr;

@@ -4,6 +4,7 @@
 #include <numpy/arrayobject.h>
 
 #include <cstring>
+#include <utility>
 
 #include "fast/foreign.h"
 #include "fast/torch.h"
@@ -403,7 +404,17 @@ constexpr const char* kOwnerName = "flexor.tensor";
 
 void delete_owner(PyObject* capsule) { delete static_cast<Tensor*>(PyCapsule_GetPointer(capsule, kOwnerName)); }
 
-PyObject* numpy_from_tensor(const Tensor& tensor) {
+// Whether elements are one in memory along an axis.
+bool repeats(const Tensor& tensor) {
+    for (int i = 0; i < tensor.rank(); ++i) {
+        if (tensor.size(i) > 1 && tensor.stride(i) == 0) return tensor.numel() > 0;
+    }
+    return false;
+}
+
+// What repeats elements is not to be written to, as NumPy has it.
+// `base`: the array whose memory it is; null: the program's.
+PyObject* numpy_from_tensor(const Tensor& tensor, PyObject* base) {
     if (tensor.device().kind != DeviceKind::kCpu) return torch_from_tensor(tensor);
     int type = NPY_FLOAT32;
     switch (tensor.dtype()) {
@@ -444,55 +455,84 @@ PyObject* numpy_from_tensor(const Tensor& tensor) {
         sizes[i] = tensor.size(i);
         strides[i] = tensor.stride(i) * item;
     }
+    const bool is_fixed = tensor.is_read_only() || repeats(tensor);
     PyObject* array = PyArray_NewFromDescr(&PyArray_Type, descr, tensor.rank(), sizes, strides, tensor.data(),
-                                           tensor.is_read_only() ? 0 : NPY_ARRAY_WRITEABLE, nullptr);
+                                           is_fixed ? 0 : NPY_ARRAY_WRITEABLE, nullptr);
     if (array == nullptr) {
         if (PyErr_ExceptionMatches(PyExc_ValueError))
             raise_after("SizeOverflowError", "E0309 NumPy holds no array of the result's sizes");
         return nullptr;
     }
-    PyObject* owner = PyCapsule_New(new Tensor(tensor), kOwnerName, delete_owner);
+    PyObject* owner = base != nullptr ? Py_NewRef(base) : PyCapsule_New(new Tensor(tensor), kOwnerName, delete_owner);
+    // The array has the reference to its owner, also where it refuses it.
     if (owner == nullptr || PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array), owner) != 0) {
-        Py_XDECREF(owner);
         Py_DECREF(array);
         return nullptr;
     }
     return array;
 }
 
-PyObject* object_from_tensor(const Tensor& tensor, Framework framework) {
-    const Storage* storage = tensor.storage();
-    if (storage->deleter == release_object && storage->context != nullptr) {
-        // P3: the whole of an argument is that argument.
-        auto* object = static_cast<PyObject*>(storage->context);
-        bool same = false;
-        if (PyArray_CheckExact(object)) {
-            auto* array = reinterpret_cast<PyArrayObject*>(object);
-            same = PyArray_DATA(array) == tensor.data() && PyArray_NDIM(array) == tensor.rank();
-            for (int i = 0; same && i < tensor.rank(); ++i) {
-                same = PyArray_DIM(array, i) == tensor.size(i) &&
-                       (tensor.size(i) <= 1 ||
-                        PyArray_STRIDE(array, i) ==
-                            tensor.stride(i) * static_cast<std::int64_t>(dtype_size(tensor.dtype())));
-            }
-        } else if (is_torch_tensor(object)) {
-            DLTensor t;
-            if (torch.api->dltensor_from_py_object_no_sync(object, &t) == 0) {
-                same = static_cast<char*>(t.data) + t.byte_offset == tensor.data() && t.ndim == tensor.rank();
-                for (int i = 0; same && i < tensor.rank(); ++i) {
-                    same = t.shape[i] == tensor.size(i) && (tensor.size(i) <= 1 || t.strides[i] == tensor.stride(i));
-                }
-            } else {
-                PyErr_Clear();
-            }
-        }
-        if (same) {
-            Py_INCREF(object);
-            return object;
+// First and last byte, the last one exclusive, that a tensor with elements reaches.
+std::pair<const char*, const char*> reach(const Tensor& tensor) {
+    const auto item = static_cast<std::int64_t>(dtype_size(tensor.dtype()));
+    const char *low = static_cast<const char*>(tensor.data()), *high = low + item;
+    for (int i = 0; i < tensor.rank(); ++i) {
+        const std::int64_t step = (tensor.size(i) - 1) * tensor.stride(i) * item;
+        (step < 0 ? low : high) += step;
+    }
+    return {low, high};
+}
+
+// The view as torch's of a tensor of torch's, whose first element is `first`; null, without an error, where there is none.
+PyObject* torch_from_view(const Tensor& view, PyObject* of, const void* first, DType dtype) {
+    const auto item = static_cast<std::int64_t>(dtype_size(view.dtype()));
+    const std::int64_t bytes = static_cast<const char*>(view.data()) - static_cast<const char*>(first);
+    if (view.dtype() != dtype || bytes % item != 0) return nullptr;
+    return torch_view(of, view.numel() > 0 ? bytes / item : 0, view.sizes(), view.strides());
+}
+
+// A tensor over memory of `object`, one of the host's.
+PyObject* object_from_view(const Tensor& tensor, PyObject* object, Framework framework) {
+    if (is_torch_tensor(object) && framework == Framework::kTorch && torch.api != nullptr && !tensor.is_read_only()) {
+        DLTensor t;
+        DType dtype;
+        if (torch.api->dltensor_from_py_object_no_sync(object, &t) != 0) {
+            PyErr_Clear();
+        } else if (dtype_from_dlpack(t.dtype, dtype)) {
+            return torch_from_view(tensor, object, static_cast<char*>(t.data) + t.byte_offset, dtype);
         }
     }
-    return framework == Framework::kTorch && torch.api != nullptr ? torch_from_tensor(tensor)
-                                                                  : numpy_from_tensor(tensor);
+    if (PyArray_CheckExact(object) && framework == Framework::kNumpy) return numpy_from_tensor(tensor, object);
+    return nullptr;
+}
+
+PyObject* object_from_tensor(const Tensor& tensor, Framework framework, GivenTensors* given) {
+    const Storage* storage = tensor.storage();
+    if (storage->deleter == release_object && storage->context != nullptr) {
+        auto* object = static_cast<PyObject*>(storage->context);
+        if (!tensor.is_view() && (PyArray_CheckExact(object) || is_torch_tensor(object))) return Py_NewRef(object);
+        PyObject* view = object_from_view(tensor, object, framework);
+        if (view != nullptr || PyErr_Occurred()) return view;
+    }
+    if (framework != Framework::kTorch || torch.api == nullptr) return numpy_from_tensor(tensor, nullptr);
+    if (given == nullptr || tensor.is_read_only() || tensor.numel() == 0) return torch_from_tensor(tensor);
+    const auto [found, is_new] = given->try_emplace(storage, Given{tensor, nullptr});
+    if (!is_new) {
+        const Tensor& base = found->second.tensor;
+        const auto [low, high] = reach(base);
+        const auto [first, last] = reach(tensor);
+        if (first >= low && last <= high) {
+            PyObject* view = torch_from_view(tensor, found->second.object, base.data(), base.dtype());
+            if (view != nullptr) return view;
+        }
+        return torch_from_tensor(tensor);
+    }
+    found->second.object = torch_from_tensor(tensor);
+    if (found->second.object == nullptr) {
+        given->erase(found);
+        return nullptr;
+    }
+    return found->second.object;
 }
 
 }  // namespace
@@ -602,9 +642,9 @@ const void* data_of(PyObject* object) {
     return static_cast<char*>(t.data) + t.byte_offset;
 }
 
-PyObject* object_from_value(const Value& value, Framework framework) {
+PyObject* object_from_value(const Value& value, Framework framework, GivenTensors* given) {
     switch (value.kind()) {
-        case ValueKind::kTensor: return object_from_tensor(value.tensor(), framework);
+        case ValueKind::kTensor: return object_from_tensor(value.tensor(), framework, given);
         case ValueKind::kUnset:
         case ValueKind::kNone: Py_RETURN_NONE;
         case ValueKind::kBool: return PyBool_FromLong(value.boolean() ? 1 : 0);
@@ -615,9 +655,11 @@ PyObject* object_from_value(const Value& value, Framework framework) {
             return PyUnicode_FromStringAndSize(value.text().data(), static_cast<Py_ssize_t>(value.text().size()));
         case ValueKind::kList: {
             const ValueList& elements = value.elements();
+            GivenTensors own;
+            if (given == nullptr && elements.size() > 1) given = &own;
             PyObject* list = PyList_New(static_cast<Py_ssize_t>(elements.size()));
             for (std::size_t i = 0; list != nullptr && i < elements.size(); ++i) {
-                PyObject* item = object_from_value(elements[i], framework);
+                PyObject* item = object_from_value(elements[i], framework, given);
                 if (item == nullptr) {
                     Py_DECREF(list);
                     return nullptr;
@@ -629,7 +671,7 @@ PyObject* object_from_value(const Value& value, Framework framework) {
         case ValueKind::kDict: {
             PyObject* dict = PyDict_New();
             for (const auto& [key, item] : value.items()) {
-                PyObject* object = dict != nullptr ? object_from_value(item, framework) : nullptr;
+                PyObject* object = dict != nullptr ? object_from_value(item, framework, given) : nullptr;
                 if (object == nullptr || PyDict_SetItemString(dict, key.c_str(), object) != 0) {
                     Py_XDECREF(object);
                     Py_XDECREF(dict);

@@ -5,12 +5,14 @@
 //  P1  Raw memory is read only of exact numpy.ndarray and exact torch.Tensor/Parameter that are plain strided CPU
 //      memory, or torch's on a CUDA device. Everything else takes __dlpack__ or is refused by name.
 //  P2  A Tensor made from an object keeps the object alive; memory handed out is kept alive by the object that wraps it.
-//  P3  An argument that comes back is the same Python object.
+//  P3  An argument that comes back is the same Python object; a view of one is another, over the same storage: torch's
+//      tensors share its version counter with it, arrays have it as their base.
 //  P4  Read-only memory (a weight, an array that says so) stays so: NumPy gets a read-only array, torch, which knows no
 //      such thing, a copy.
 #include <Python.h>
 
 #include <span>
+#include <unordered_map>
 
 #include "flexor/call_options.h"
 #include "flexor/value.h"
@@ -32,8 +34,14 @@ bool value_from_object(PyObject* object, Value& out, Framework& framework);
 bool value_from_argument(ParameterKind kind, PyObject* object, Value& out, Framework& framework);
 // Where the memory of an exact array or tensor begins; null, without an error, where that is not known.
 const void* data_of(PyObject* object);
-// New reference, or null with a Python error set.
-PyObject* object_from_value(const Value& value, Framework framework);
+// What one call has given so far, by storage: torch's tensors over one memory of the program's share a storage of torch's.
+struct Given {
+    Tensor tensor;
+    PyObject* object;  // borrowed: what is given holds it
+};
+using GivenTensors = std::unordered_map<const Storage*, Given>;
+// New reference, or null with a Python error set. `given`: null where one tensor at the most is given.
+PyObject* object_from_value(const Value& value, Framework framework, GivenTensors* given = nullptr);
 // NumPy's scalar in place of an array without axes; any other object as it is. Takes over the reference.
 PyObject* scalar_of_array(PyObject* object);
 

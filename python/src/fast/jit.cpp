@@ -65,8 +65,8 @@ bool guards_of_entry_hold(const Entry& entry) {
     return std::all_of(entry.guards.begin(), entry.guards.end(), guards_hold);
 }
 
-PyObject* result_object(const Entry& entry, const Value& value, Framework framework) {
-    PyObject* object = object_from_value(value, framework);
+PyObject* result_object(const Entry& entry, const Value& value, Framework framework, GivenTensors* given = nullptr) {
+    PyObject* object = object_from_value(value, framework, given);
     return object != nullptr && entry.gives_scalars ? scalar_of_array(object) : object;
 }
 
@@ -75,10 +75,18 @@ PyObject* tuple_of_results(const Entry& entry, const std::vector<Value>& values,
                            const std::vector<Py_ssize_t>* order) {
     const std::size_t count = order != nullptr ? order->size() : values.size();
     PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(count));
+    GivenTensors made;
+    GivenTensors* given = count > 1 ? &made : nullptr;
     for (std::size_t i = 0; tuple != nullptr && i < count; ++i) {
+        // An output that stands in several places is one object.
+        const std::size_t earlier =
+            order != nullptr
+                ? static_cast<std::size_t>(std::find(order->begin(), order->end(), (*order)[i]) - order->begin())
+                : i;
         const Value& value = values[order != nullptr ? static_cast<std::size_t>((*order)[i]) : i];
-        PyObject* item =
-            order != nullptr ? result_object(entry, value, framework) : object_from_value(value, framework);
+        PyObject* item = earlier < i        ? Py_NewRef(PyTuple_GET_ITEM(tuple, static_cast<Py_ssize_t>(earlier)))
+                         : order != nullptr ? result_object(entry, value, framework, given)
+                                            : object_from_value(value, framework, given);
         if (item == nullptr) {
             Py_DECREF(tuple);
             return nullptr;

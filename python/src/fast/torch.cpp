@@ -72,6 +72,9 @@ bool look_for_torch() {
     torch.requires_grad = attribute(tensor, "requires_grad");
     torch.is_inference = attribute(tensor, "is_inference");
     torch.version = attribute(tensor, "_version");
+    torch.detach = attribute(tensor, "detach");
+    torch.as_strided = attribute(tensor, "as_strided");
+    torch.storage_offset = attribute(tensor, "storage_offset");
     torch.is_grad_enabled = attribute(module, "is_grad_enabled");
     torch.is_inference_mode_enabled = attribute(module, "is_inference_mode_enabled");
     if (torch.is_neg == nullptr || torch.requires_grad == nullptr) torch.api = nullptr;
@@ -103,12 +106,47 @@ bool says_true(PyObject* function) {
     return is_true;
 }
 
-std::int64_t version_of(PyObject* tensor) {
-    PyObject* answer = torch.version != nullptr ? ask(torch.version, tensor) : nullptr;
-    const std::int64_t version = answer != nullptr ? PyLong_AsLongLong(answer) : -1;
+namespace {
+
+std::int64_t ask_number(PyObject* descriptor, PyObject* object) {
+    PyObject* answer = descriptor != nullptr ? ask(descriptor, object) : nullptr;
+    const std::int64_t number = answer != nullptr ? PyLong_AsLongLong(answer) : -1;
     Py_XDECREF(answer);
     if (PyErr_Occurred()) PyErr_Clear();
-    return version;
+    return number;
+}
+
+PyObject* tuple_of_numbers(std::span<const std::int64_t> numbers) {
+    PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(numbers.size()));
+    for (std::size_t i = 0; tuple != nullptr && i < numbers.size(); ++i) {
+        PyObject* number = PyLong_FromLongLong(numbers[i]);
+        if (number == nullptr) {
+            Py_DECREF(tuple);
+            return nullptr;
+        }
+        PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), number);
+    }
+    return tuple;
+}
+
+}  // namespace
+
+std::int64_t version_of(PyObject* tensor) { return ask_number(torch.version, tensor); }
+
+PyObject* torch_view(PyObject* tensor, std::int64_t shift, std::span<const std::int64_t> sizes,
+                     std::span<const std::int64_t> strides) {
+    const std::int64_t offset = ask_number(torch.storage_offset, tensor);
+    if (offset < 0 || offset + shift < 0 || torch.as_strided == nullptr || torch.detach == nullptr) return nullptr;
+    // No gradient goes through what a program gives.
+    PyObject* base = ask_truth(torch.requires_grad, tensor) == 0 ? Py_NewRef(tensor) : ask(torch.detach, tensor);
+    PyObject* first = base != nullptr ? PyLong_FromLongLong(offset + shift) : nullptr;
+    PyObject* new_sizes = first != nullptr ? tuple_of_numbers(sizes) : nullptr;
+    PyObject* new_strides = new_sizes != nullptr ? tuple_of_numbers(strides) : nullptr;
+    PyObject* arguments[] = {base, new_sizes, new_strides, first};
+    PyObject* view = new_strides != nullptr ? PyObject_Vectorcall(torch.as_strided, arguments, 4, nullptr) : nullptr;
+    Py_XDECREF(base), Py_XDECREF(first), Py_XDECREF(new_sizes), Py_XDECREF(new_strides);
+    if (view == nullptr) PyErr_Clear();
+    return view;
 }
 
 bool torch_is_plain() {

@@ -3,6 +3,7 @@
 #include <Python.h>
 
 #include <cstdint>
+#include <span>
 
 #include "dlpack/dlpack.h"
 
@@ -17,6 +18,9 @@ struct Torch {
     PyObject* requires_grad = nullptr;
     PyObject* is_inference = nullptr;
     PyObject* version = nullptr;
+    PyObject* detach = nullptr;
+    PyObject* as_strided = nullptr;
+    PyObject* storage_offset = nullptr;
     PyObject* is_grad_enabled = nullptr;  // functions
     PyObject* is_inference_mode_enabled = nullptr;
     PyObject* increment_version = nullptr;
@@ -41,6 +45,11 @@ bool says_true(PyObject* function);
 
 // The version counter of a tensor, which every write raises; -1, without an error, where there is none.
 std::int64_t version_of(PyObject* tensor);
+
+// New reference to a view of a tensor, of its storage and its version counter, `shift` elements behind its first one, that
+// requires no gradient; null, without an error, where torch makes none.
+PyObject* torch_view(PyObject* tensor, std::int64_t shift, std::span<const std::int64_t> sizes,
+                     std::span<const std::int64_t> strides);
 
 // Whether torch is in the state in which calls do what they say: no autocast, no function mode, no dispatch mode.
 bool torch_is_plain();

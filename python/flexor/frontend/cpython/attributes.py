@@ -372,6 +372,17 @@ def _bound(t: Translator, value: Value, cls: type, raw: Any, name: str) -> Value
     return t.known(raw)
 
 
+def _requires_grad(t: Translator, value: Dynamic) -> Value:
+    """Tensors that the program makes require none; others may, outside of grad mode."""
+    if value.is_fresh:
+        return Known(False)
+    find = t.finder(value)
+    if find is None:
+        return t.foreign(".requires_grad", lambda obj: obj.requires_grad, [value], result="bool")
+    t.guards.call(lambda: bool(find().requires_grad), answer := bool(find().requires_grad))
+    return Known(answer)
+
+
 def _of_tensor(t: Translator, value: Dynamic, name: str) -> Value:
     lowering = t.lowering
     is_torch = lowering.framework == "torch"
@@ -394,8 +405,10 @@ def _of_tensor(t: Translator, value: Dynamic, name: str) -> Value:
             return Known(sys.modules["torch"].device(lowering.device))
         if is_torch and name in ("is_cpu", "is_cuda"):
             return Known((lowering.device == "cpu") == (name == "is_cpu"))
-        if is_torch and name in ("is_sparse", "is_quantized", "is_nested", "is_meta", "is_mps", "requires_grad"):
+        if is_torch and name in ("is_sparse", "is_quantized", "is_nested", "is_meta", "is_mps"):
             return Known(False)
+        if is_torch and name == "requires_grad":
+            return _requires_grad(t, value)
         if is_torch and name == "data":
             return lowering.view_of(value)  # type: ignore[no-any-return]
         if not is_torch and name == "size":

@@ -117,7 +117,12 @@ def _show(error: BaseException, place: Sequence[tuple[types.CodeType, int]]) -> 
 
 
 class KindChanged(Exception):
-    """A foreign call gave something else than on earlier calls; the program was built on those."""
+    """A foreign call gave something else than on earlier calls; the program was built on those. `is_untouched`: nothing has been done
+    before it that must not be done again."""
+
+    def __init__(self, what: str, is_untouched: bool) -> None:
+        super().__init__(what)
+        self.is_untouched = is_untouched
 
 
 class StateChanged(Exception):
@@ -158,7 +163,8 @@ def write(
     promise = None if promised is None or promised.rank < 0 else (promised.dtype, promised.rank)
     # Behind an effect nothing can be done again if the kind is another one: it has to follow from the operands.
     is_bound = not any(operand.kind == "object" for operand in operands) and "squeeze" not in what
-    is_learnt = promised is None and learns and result == "object" and (is_bound or not translator.has_effects)
+    is_untouched = not translator.state.has_acted
+    is_learnt = promised is None and learns and result == "object" and (is_bound or is_untouched)
     if is_learnt and site in translator.knowledge.results and site not in translator.knowledge.varying:
         promise = translator.knowledge.results[site]
     elif is_learnt:
@@ -205,7 +211,7 @@ def write(
         if promise is not None:
             if kind != promise:
                 observed[site] = kind
-                raise KindChanged(what)
+                raise KindChanged(what, is_untouched)
             return given
         if is_learnt:
             observed[site] = kind if observed.get(site, kind) == kind else None

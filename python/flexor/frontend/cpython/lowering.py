@@ -141,7 +141,9 @@ class Lowering(Arrays, Composites, Layers, Losses, Matrices, Masked, Nans, Order
 
     def view_of(self, value: Any) -> Any:
         """Another tensor object over the same memory."""
-        return self.writer.op("slice", self.tensor(value), axis=0) if self.tensor(value).rank > 0 else value
+        if self.tensor(value).rank == 0:
+            return self.writer.op("reshape", value, shape=[])
+        return self.writer.op("slice", value, axis=0)
 
     def item(self, value: Any) -> Any:
         """The element as a number."""
@@ -213,10 +215,10 @@ class Lowering(Arrays, Composites, Layers, Losses, Matrices, Masked, Nans, Order
             raise NotWritten(f"the dtype {dtype}")
         return value if self.dtype_of(value) == name else self.writer.op("cast", value, dtype=name)
 
-    def to_copy(self, value: Any, dtype: Any) -> Any:
-        """A new array of that dtype."""
+    def to_copy(self, value: Any, dtype: Any, copy: Any = True) -> Any:
+        """A new array of that dtype; the array itself where it has it and no `copy` is asked for."""
         converted = self.to(value, dtype)
-        return self.writer.op("clone", value) if converted is value else converted
+        return self.writer.op("clone", value) if converted is value and plain(copy) else converted
 
     device = "cpu"  # where the program runs: the device of the tensors that it is called with
 
@@ -444,7 +446,7 @@ class Lowering(Arrays, Composites, Layers, Losses, Matrices, Masked, Nans, Order
         rank = plain(self.rank(x))
         if rank > 2:
             raise NotWritten("t() of more than 2 axes")
-        return x if rank < 2 else self.writer.op("transpose", x, a=0, b=1)
+        return self.view_of(x) if rank < 2 else self.writer.op("transpose", x, a=0, b=1)
 
     def reordered(self, x: Any, axes: Sequence[Any]) -> Any:
         """np.transpose."""

@@ -814,6 +814,13 @@ class Translator:
         """Whether a value is fetched anew for every call."""
         return any(found is value for _, _, found in self.live_inputs) or (isinstance(value, Dynamic) and value.weight is not None)
 
+    def finder(self, value: Dynamic) -> Callable[[], Any] | None:
+        """What fetches a tensor that is found anew for every call, or is packed; None for any other."""
+        if value.weight is not None and self.weights is not None:
+            held = self.weights.named(value.weight).tensor
+            return lambda: held
+        return next((place for _, place, found in self.live_inputs if found is value and place.kind != "argument"), None)
+
     def are_one(self, a: Value, b: Value) -> bool:
         """Whether two inputs that are fetched are one object, which is guarded."""
         first, second = (next(place for _, place, found in self.live_inputs if found is value) for value in (a, b))
