@@ -58,8 +58,9 @@ class Translation:
         self.has_writes = translator.lowering.has_writes
         # A run that raises takes its writes back: the engine does that on the host, elsewhere these inputs are copied before.
         self.undoes = bool(translator.knowledge.undoes)
-        names = [d.anywhere for d in translator.writer.inputs]
-        self.targets = [names.index(root) for root in sorted(translator.lowering.targets)]  # type: ignore[type-var]
+        # What is written to among the inputs; all tensors, where that may be a view of any.
+        targets = translator.lowering.targets
+        self.targets = [i for i, d in enumerate(translator.writer.inputs) if d.kind == "tensor" and (d.anywhere in targets or None in targets)]
         if self.undoes and translator.lowering.device == "cpu":
             self.module._restores = True
         self.undone = self.targets if self.undoes and translator.lowering.device != "cpu" else []
