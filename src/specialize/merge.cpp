@@ -93,8 +93,9 @@ bool Specializer::join_value(const std::string& path, std::vector<Incoming>& inc
         return true;
     }
     for (const LiveValue* v : values) {
-        const bool floats = is_float(first) && is_float(*v);
-        if (!floats && v->kind != first.kind) return refuse("paths meet with values of different kinds");
+        // A float that is computed is a register, as a tensor is.
+        if (is_float(first) != is_float(*v) || (!is_float(first) && v->kind != first.kind))
+            return refuse("paths meet with values of different kinds");
     }
     if (is_float(first)) {
         out.kind = LiveValue::Kind::kReg;
