@@ -77,29 +77,6 @@ def test_a_deep_encoder_with_a_mask_is_translated_in_time():
     assert stats["translations"] == 1 and not stats["fallbacks"] and not stats["foreign_calls"]
 
 
-def _chosen(x):
-    y = x + 1 if x.sum() > 0 else x - 1
-    return y * 2
-
-
-def _chosen_often(x, scale=None):
-    for _ in range(4):
-        x = _chosen(x)
-        if scale is None:
-            x = x * 3
-        x = x - 1
-    return x
-
-
-def test_ways_that_have_met_are_one_way():
-    """What follows a branch is handed over where its ways meet; behind that, joins of a branch that is known are none of the program's."""
-    jitted = flexor.jit(_chosen_often, fallback="raise")
-    for x in (torch.ones(3), -torch.ones(2)):
-        assert torch.equal(jitted(x), _chosen_often(x))
-    text = jitted.module(torch.ones(3)).dis()
-    assert text.count("BRANCH_IF") == 4 and text.count("STORE_LOCAL") <= 16
-
-
 def test_sizes_of_a_mask_in_the_place_of_the_batch():
     """A mask of several rows beside a batch of one: the batch takes their number, in the first layer and no more after it."""
     model = Encoder(3).eval()

@@ -14,12 +14,11 @@ class Frame:
     """One call that is being followed."""
 
     __slots__ = (
-        "at", "code", "flow", "forks", "globals", "handled", "is_caught", "is_generator", "locals", "met", "on_return", "pc", "place", "stack", "steps",
+        "at", "code", "flow", "forks", "globals", "handled", "is_caught", "is_generator", "locals", "on_return", "pc", "place", "stack", "steps",
     )  # fmt: skip
 
     def __init__(self, code: types.CodeType, globals_: dict[str, Any], forks: int) -> None:
         self.code, self.globals, self.forks = code, globals_, forks
-        self.met = forks  # ways that parted at this many branches, or fewer, have met
         self.steps: tuple[Step, ...] = decoded(code).steps
         self.flow: Flow = flow(code)
         self.locals: dict[str, Value] = {}
@@ -44,7 +43,7 @@ class Frame:
         """A frame that stands where this one does, with no values yet."""
         new: Frame = object.__new__(Frame)
         new.code, new.globals, new.forks, new.steps, new.flow = self.code, self.globals, self.forks, self.steps, self.flow
-        new.pc, new.at, new.handled, new.place, new.met = self.pc, self.at, list(self.handled), self.place, self.met
+        new.pc, new.at, new.handled, new.place = self.pc, self.at, list(self.handled), self.place
         new.is_generator, new.is_caught = self.is_generator, self.is_caught
         return new
 

@@ -217,9 +217,6 @@ class Translator:
             self.writer.function.place(block.label)
             taken = self.writer.take_over(block.slots, block.keeps_sizes)
             self.state = block.state.copy({id(old): new for old, new in zip(block.slots, taken)})
-            if not self._todo:  # no other way can come to what follows
-                for frame in self.state.frames:
-                    frame.met = self.state.forks
             self.guards.later = self.later if self.state.is_clobbered else None
             try:
                 if block.first is not None:
@@ -301,9 +298,9 @@ class Translator:
         frame = state.top
         facts = frame.flow
         if frame.pc in facts.heads:
-            return state.forks > frame.met or not _is_unrolled(frame)
+            return state.forks > frame.forks or not _is_unrolled(frame)
         # Ways that parted before the call meet again behind it.
-        return frame.pc in facts.joins and state.forks > frame.met
+        return frame.pc in facts.joins and state.forks > frame.forks
 
     # -------------------------------------------------------------------------------------------------- joins, loops
 
@@ -328,7 +325,7 @@ class Translator:
                 self._learn(chain, state, keys, places)
             label = self.writer.function.label()
             self._blocks[key] = label, sizes
-            self._todo.insert(0, Block(label, state, description.slots, True, sizes is not None))  # behind the other ways that lead there
+            self._todo.append(Block(label, state, description.slots, True, sizes is not None))
         self.writer.hand_over(description.slots)
         self.writer.function.jump(label)
         raise Ended
@@ -515,7 +512,7 @@ class Translator:
         generator.locals, generator.stack, generator.pc = frame.locals, [*frame.stack, Known(None)], frame.pc + 1
         caller.stack.append(value)
         caller.pc += 1
-        if self.state.forks > frame.met:
+        if self.state.forks > frame.forks:
             self.go_to(self.state)
 
     # --------------------------------------------------------------------------------------------------------- calls
@@ -564,7 +561,7 @@ class Translator:
                 caller.stack[-frame.place] = value
         else:
             caller.stack.append(value)
-        if self.state.forks > frame.met:
+        if self.state.forks > frame.forks:
             self.go_to(self.state)
 
     def _leave(self, value: Value) -> NoReturn:
