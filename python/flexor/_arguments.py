@@ -230,6 +230,7 @@ class Abstract:
         return made  # type: ignore[no-any-return]
 
     def _input(self, name: str, text: str) -> Dynamic:
+        assert not self.translator.live_inputs, "calls pass what is found on the way behind the arguments"
         self.names.append(name)
         title = self.titles.get(name, name)
         made = self.translator.writer.input(title if title.isidentifier() else f"arg{len(self.names)}", text)

@@ -421,6 +421,7 @@ class Jit(JitBase, Generic[P, R]):
             translator.declare(dim.name, dim.lo, dim.hi)
         abstract = Abstract(translator, self._fixed, self._dims, self._titles)
         values = {name: abstract.of(name, obj) for name, obj in bound.items()}
+        translator.objects.read_roots()
         if self._code is None:
             frame = Frame(_trampoline.__code__, _trampoline.__globals__, 0)
             target = values.pop("target")

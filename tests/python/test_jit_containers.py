@@ -29,6 +29,27 @@ def table_of(x):
     return table
 
 
+@case(([5, 6, 7], 2), ([1], 3), ([], 4))
+def grows_by_a_later_argument(items, x):
+    items.append(x)
+    items += [x + 1]
+    return len(items), items[0]
+
+
+@case((X, [5, 6], 2.5, X + 1), (X[:2], [1, 2], 3.5, X))
+def writes_between_tensors(x, items, number, y):
+    items[0] = number
+    items.insert(1, 7)
+    return x * number + items[2], y
+
+
+@case((([5, 6], X), {"a": 1}, 2), (([1], X[:1]), {"a": 4}, 3), follows=False)
+def writes_inside_a_tuple(pair, table, number):
+    pair[0].reverse()
+    table["b"] = number
+    return pair[1] * number, table["a"]
+
+
 @case((X, 2), (X, 4), (X, 1), (X[:0], 1))
 def deletes(x, key):
     table = table_of(x)

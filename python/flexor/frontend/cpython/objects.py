@@ -115,12 +115,24 @@ class Objects:
         self._are_compared = False
 
     def root(self, name: str, obj: Any) -> Value:
-        """The value of an argument."""
+        """The value of an argument. What a list or dict holds stands in it after read_roots()."""
         self._names.append(name)
         self._steps.append(("root", len(self._names) - 1))
         number = self._enter(obj, len(self._names) - 1, (name,))
-        made = self.roots[number] = self._mirror(number)
+        made: ArgumentItems | ArgumentMapping | ArgumentObject
+        if isinstance(obj, list):
+            made = ArgumentItems([], number)
+        else:
+            made = ArgumentMapping({}, number) if isinstance(obj, dict) else ArgumentObject(type(obj), number)
+        self.roots[number] = made
         return made
+
+    def read_roots(self) -> None:
+        """Reads the lists and dicts among the arguments: the program's inputs for what they hold come behind all the others."""
+        for number, value in self.roots.items():
+            read: Any = self._mirror(number)
+            if isinstance(value, (ArgumentItems, ArgumentMapping)):
+                value.__init__(read.items, number)  # type: ignore[misc, arg-type]
 
     def mirror(self, container: ArgumentList | ArgumentDict) -> None:
         """Begins anew with a list or dict of the arguments as one of these objects, as it is written to; returns where it cannot be."""
