@@ -230,6 +230,14 @@ double erfinv(double y) {
     }
     return std::copysign(high, y);
 }
+// Beyond this the value is larger than any number, and the library's function throws where it is far larger. NaN at infinity, as
+// in torch.
+constexpr double kLargestOfBessel = 720;
+double bessel_i0(double x) {
+    const double magnitude = std::fabs(x);
+    if (std::isinf(x)) return std::nan("");
+    return magnitude > kLargestOfBessel ? INFINITY : std::cyl_bessel_i(0.0, magnitude);
+}
 double digamma(double x) {
     if (x == 0) return std::copysign(INFINITY, -x);
     if (x < 0) return x == std::floor(x) ? std::nan("") : digamma(1 - x) - M_PI / std::tan(M_PI * std::fmod(x, 1.0));
@@ -293,9 +301,8 @@ std::vector<OpDef> special_ops() {
           {"torch.lgamma", "", ""});
     unary("digamma", "The derivative of the logarithm of the gamma function at x.", reference_real<digamma>,
           lower_in_f64<digamma_of>, any, {"torch.digamma", "", ""});
-    unary("i0", "The modified Bessel function of the first kind of order 0 at x.",
-          reference_real<[](double x) { return std::cyl_bessel_i(0.0, std::fabs(x)); }>, lower_in_f64<i0_of>, any,
-          {"torch.i0", "", ""});
+    unary("i0", "The modified Bessel function of the first kind of order 0 at x.", reference_real<bessel_i0>,
+          lower_in_f64<i0_of>, any, {"torch.i0", "", ""});
     binary("copysign", "The magnitude of x with the sign of y; the sign of NaN is positive.",
            reference_two<[](double x, double y) { return std::isnan(y) ? std::fabs(x) : std::copysign(x, y); }>,
            lower_binary<copysign_of>, {"torch.copysign", "numpy.copysign", ""});
