@@ -460,7 +460,7 @@ class Jit(JitBase, Generic[P, R]):
     def _count(self, reason: str) -> int:
         """Counts a call that is Python's, here and in the session; gives how many it has been for that reason."""
         count = self._stats.fallbacks[reason] = self._stats.fallbacks.get(reason, 0) + 1
-        self._session.count_left_to_python(self._name(), reason)
+        self._session._count_left_to_python(self._name(), reason)
         return count
 
     def _plainly(self, args: Any, kwargs: Any) -> Any:

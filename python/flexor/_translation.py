@@ -123,8 +123,7 @@ class Translation:
             # What a call of Python raised has its own cause and context, and no frame of the run.
             is_of_python = error is run.raised or (run.raised is not None and isinstance(error, Interrupted))
             run.is_undone = self.undoes
-            for target, before in saved:
-                target[...] = before
+            _give_back(saved)
             if run.open and (run.acted or (self.has_writes and not run.is_undone)):
                 run.leave_all((run.raised if is_of_python else None) or error)
             if not is_of_python:
@@ -147,8 +146,7 @@ class Translation:
         try:
             yield
         finally:
-            for target, before in saved:
-                target[...] = before
+            _give_back(saved)
 
     def has_acted(self) -> bool:
         """Whether a run that has just raised on this thread has done what must not be done again."""
@@ -205,6 +203,12 @@ def _saved(tensors: Sequence[Any]) -> list[tuple[Any, Any]]:
         strides = tensor.strides if isinstance(tensor, np.ndarray) else tensor.stride()
         distinct.append(tensor[tuple(slice(None) if step else slice(0, 1) for step in strides)])
     return [(tensor, tensor.copy() if isinstance(tensor, np.ndarray) else tensor.detach().clone()) for tensor in distinct]
+
+
+def _give_back(saved: Sequence[tuple[Any, Any]]) -> None:
+    """Writes to tensors what they held."""
+    for target, before in saved:
+        target[...] = before
 
 
 def _sizes(obj: Any) -> tuple[str | None, tuple[int, ...] | None, int]:

@@ -183,10 +183,13 @@ class Session(RunnerBase):
     def stats(self) -> dict[str, Any]:
         """Everything counted: rungs, hit rate, fallbacks, compile times, entries, pool, kernels; and under "left_to_python" the calls of
         jitted functions that Python ran, which are in none of the other counters: {"function", "reason", "calls"}, most calls first."""
-        left = [{"function": f, "reason": r, "calls": n} for (f, r), n in sorted(self._left_to_python.items(), key=lambda row: -row[1])]
-        return dict(json.loads(self.native.stats_json()), left_to_python=left)
+        return dict(json.loads(self.native.stats_json()), left_to_python=self._left())
 
-    def count_left_to_python(self, function: str, reason: str) -> None:
+    def _left(self) -> list[dict[str, Any]]:
+        rows = [{"function": f, "reason": r, "calls": n} for (f, r), n in list(self._left_to_python.items())]
+        return sorted(rows, key=lambda row: -row["calls"])
+
+    def _count_left_to_python(self, function: str, reason: str) -> None:
         """Counts a call of a jitted function that Python runs as a whole."""
         self._left_to_python[function, reason] = self._left_to_python.get((function, reason), 0) + 1
 
@@ -200,7 +203,7 @@ class Session(RunnerBase):
 
     def dashboard(self) -> str:
         """The counters for people."""
-        left = self.stats()["left_to_python"]
+        left = self._left()
         if not left:
             return str(self.native.dashboard())
         rows = [f"  {row['function']:<20} {row['calls']:>6} calls   {row['reason']}" for row in left[:_MOST_ROWS]]

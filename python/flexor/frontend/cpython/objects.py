@@ -130,8 +130,8 @@ class Objects:
     def read_roots(self) -> None:
         """Reads the lists and dicts among the arguments: the program's inputs for what they hold come behind all the others."""
         for number, value in self.roots.items():
-            read: Any = self._mirror(number)
             if isinstance(value, (ArgumentItems, ArgumentMapping)):
+                read: Any = self._mirror(number)
                 value.__init__(read.items, number)  # type: ignore[misc, arg-type]
 
     def mirror(self, container: ArgumentList | ArgumentDict) -> None:
