@@ -312,9 +312,6 @@ std::vector<OpDef> copying_ops() {
     constexpr AttrKind integer = AttrKind::kInt;
     constexpr AttrKind integers = AttrKind::kIntList;
     constexpr DiagnosticId bad_attr = DiagnosticId::kBadAttribute;
-    constexpr Constraint in_range{"the axis lies within the rank of x", DiagnosticId::kAxisOutOfRange, 0};
-    constexpr Constraint once{"no axis is named twice", DiagnosticId::kDuplicateAxis, 0};
-    constexpr Constraint not_negative{"sizes are not negative", DiagnosticId::kNegativeSize};
 
     std::vector<OpDef> ops;
     const auto index = [&](std::string_view name, std::string_view summary, std::span<const AttrSpec> attrs,
@@ -340,16 +337,17 @@ std::vector<OpDef> copying_ops() {
            {"torch.stack", "numpy.stack", ""});
     index("pad", "x with `before` and `after` elements of a value added at the ends of each axis; negative counts cut.",
           attr({{"before", integers, {}}, {"after", integers, {}}, {"value", AttrKind::kFloat, 0.0}}),
-          keep<Constraint>({{"before and after name every axis of x", DiagnosticId::kWrongRank, 0}, not_negative}),
+          keep<Constraint>(
+              {{"before and after name every axis of x", DiagnosticId::kWrongRank, 0}, rules::kSizesNotNegative}),
           pad_shape, Layout::kContiguous, reference_pad, lower_pad, pad_samples,
           {"torch.nn.functional.pad", "numpy.pad", "Pad"});
     index("flip", "x with the order of elements reversed along axes.", attr({{"axes", integers, {}}}),
-          keep<Constraint>({in_range, once}), axes_shape, Layout::kLikeFirst, reference_flip, lower_flip, flip_samples,
-          {"torch.flip", "", ""});
+          keep<Constraint>({rules::kAxisInRange, rules::kDistinctAxes}), axes_shape, Layout::kLikeFirst, reference_flip,
+          lower_flip, flip_samples, {"torch.flip", "", ""});
     index("roll", "x with its elements shifted along axes, the last ones coming in at the front.",
           attr({{"shifts", integers, {}}, {"axes", integers, {}}}),
-          keep<Constraint>({in_range, once, {"there is one shift for each axis", bad_attr}}), roll_shape,
-          Layout::kContiguous, reference_roll, lower_roll, roll_samples, {"torch.roll", "numpy.roll", ""});
+          keep<Constraint>({rules::kAxisInRange, rules::kDistinctAxes, {"there is one shift for each axis", bad_attr}}),
+          roll_shape, Layout::kContiguous, reference_roll, lower_roll, roll_samples, {"torch.roll", "numpy.roll", ""});
     index("repeat", "x repeated along each axis.", attr({{"counts", integers, {}}}),
           keep<Constraint>({{"there is a count for every axis of x", DiagnosticId::kWrongRank, 0},
                             {"counts are not negative", DiagnosticId::kNegativeSize}}),

@@ -151,7 +151,6 @@ std::vector<OpDef> creation_ops() {
     constexpr std::span<const DType> all = samples::kAllDTypes;
     constexpr std::span<const DType> any = kAnyDType;
     constexpr OperandKind tensor = OperandKind::kTensor;
-    constexpr Constraint not_negative{"sizes are not negative", DiagnosticId::kNegativeSize};
     constexpr Constraint one_value{"the value has rank 0", DiagnosticId::kWrongRank};
     const AttrSpec shape{"shape", AttrKind::kIntList, {}};
     const AttrSpec f32{"dtype", AttrKind::kDType, DType::kF32};
@@ -162,14 +161,14 @@ std::vector<OpDef> creation_ops() {
     const auto only_x = keep<OperandSpec>({{"x", tensor}});
     add_op(ops, "full", "A tensor of one value; dtype none is that of the value.",
            keep<OperandSpec>({{"value", tensor, true}}), keep<AttrSpec>({shape, maybe_dtype}),
-           keep<Constraint>({not_negative, one_value}), full_dtype, given_shape, reference_full<0>, value,
+           keep<Constraint>({rules::kSizesNotNegative, one_value}), full_dtype, given_shape, reference_full<0>, value,
            {any, full_samples}, {"torch.full", "numpy.full", "ConstantOfShape"});
-    add_op(ops, "zeros", "A tensor of zeros.", {}, keep<AttrSpec>({shape, f32}), keep<Constraint>({not_negative}),
-           rules::by_attr, given_shape, reference_constant<0>, MapLower(lower_constant<0>), {any, given_samples},
-           {"torch.zeros", "numpy.zeros", ""});
-    add_op(ops, "ones", "A tensor of ones.", {}, keep<AttrSpec>({shape, f32}), keep<Constraint>({not_negative}),
-           rules::by_attr, given_shape, reference_constant<1>, MapLower(lower_constant<1>), {any, given_samples},
-           {"torch.ones", "numpy.ones", ""});
+    add_op(ops, "zeros", "A tensor of zeros.", {}, keep<AttrSpec>({shape, f32}),
+           keep<Constraint>({rules::kSizesNotNegative}), rules::by_attr, given_shape, reference_constant<0>,
+           MapLower(lower_constant<0>), {any, given_samples}, {"torch.zeros", "numpy.zeros", ""});
+    add_op(ops, "ones", "A tensor of ones.", {}, keep<AttrSpec>({shape, f32}),
+           keep<Constraint>({rules::kSizesNotNegative}), rules::by_attr, given_shape, reference_constant<1>,
+           MapLower(lower_constant<1>), {any, given_samples}, {"torch.ones", "numpy.ones", ""});
     add_op(ops, "full_like", "A tensor of one value with the sizes and dtype of x.",
            keep<OperandSpec>({{"x", tensor}, {"value", tensor, true}}), like, keep<Constraint>({one_value}), like_dtype,
            like_shape, reference_full<1>, value, {all, full_like_samples}, {"torch.full_like", "numpy.full_like", ""},
@@ -190,8 +189,8 @@ std::vector<OpDef> creation_ops() {
            {"torch.arange", "numpy.arange", "Range"});
     add_op(ops, "eye", "A matrix with ones on its diagonal.", {},
            keep<AttrSpec>({{"rows", AttrKind::kInt, {}}, {"columns", AttrKind::kOptionalInt, {}}, f32}),
-           keep<Constraint>({not_negative}), rules::by_attr, eye_shape, reference_eye, IndexLower(lower_eye),
-           {any, eye_samples}, {"torch.eye", "numpy.eye", "EyeLike"});
+           keep<Constraint>({rules::kSizesNotNegative}), rules::by_attr, eye_shape, reference_eye,
+           IndexLower(lower_eye), {any, eye_samples}, {"torch.eye", "numpy.eye", "EyeLike"});
     return ops;
 }
 

@@ -399,7 +399,6 @@ std::vector<OpDef> indexing_ops() {
     constexpr std::span<const DType> all = samples::kAllDTypes;
     constexpr std::span<const DType> floats = samples::kFloatDTypes;
     constexpr OperandKind tensor = OperandKind::kTensor;
-    constexpr Constraint in_range{"the axis lies within the rank of x", DiagnosticId::kAxisOutOfRange, 0};
     constexpr Constraint known{"mode is \"sum\", \"mean\" or \"max\"", DiagnosticId::kBadAttribute};
     const AttrSpec axis{"axis", AttrKind::kInt, 0};
     const AttrSpec wrap{"wrap", AttrKind::kBool, false};
@@ -411,20 +410,20 @@ std::vector<OpDef> indexing_ops() {
     add_op(ops, "gather",
            "x at the index along an axis, for every place of index; with wrap, negative ones count from the end.",
            x_index, axis_wrap,
-           keep<Constraint>({in_range,
+           keep<Constraint>({rules::kAxisInRange,
                              {"index has the rank of x (0 counts as 1), or no elements", DiagnosticId::kWrongRank, 1},
                              {"index is not larger than x along the other axes", DiagnosticId::kShapeMismatch, 1}}),
            taken_dtype<0, 1>, gather_shape, reference_gather, IndexLower(lower_gather), {all, gather_samples},
            {"torch.gather", "numpy.take_along_axis", "GatherElements"});
     add_op(ops, "index_select",
            "The slices of x that index names along an axis; with wrap, negative ones count from the end.", x_index,
-           axis_wrap, keep<Constraint>({in_range, {"index has rank 0 or 1", DiagnosticId::kWrongRank, 1}}),
+           axis_wrap, keep<Constraint>({rules::kAxisInRange, {"index has rank 0 or 1", DiagnosticId::kWrongRank, 1}}),
            taken_dtype<0, 1>, index_select_shape, reference_index_select, IndexLower(lower_index_select),
            {all, select_samples}, {"torch.index_select", "", ""});
     add_op(ops, "take",
            "The slices of x that index names along an axis, in the shape of index; with wrap, negative ones count "
            "from the end.",
-           x_index, axis_wrap, keep<Constraint>({in_range}), taken_dtype<0, 1>, take_shape, reference_take,
+           x_index, axis_wrap, keep<Constraint>({rules::kAxisInRange}), taken_dtype<0, 1>, take_shape, reference_take,
            IndexLower(lower_take), {all, take_samples}, {"", "numpy.take", "Gather"});
     add_op(ops, "embedding", "The rows of a table that ids name.",
            keep<OperandSpec>({{"ids", tensor}, {"table", tensor}}), keep<AttrSpec>({wrap}),

@@ -42,7 +42,7 @@ std::span<const Constraint> reshape_constraints() {
         keep<Constraint>({{"the new shape holds as many elements as x", DiagnosticId::kReshapeSizeMismatch, 0},
                           {"at most one size is -1", DiagnosticId::kBadAttribute},
                           {"x has elements or the sizes beside a -1 are not 0", DiagnosticId::kAmbiguousSize, 0},
-                          {"sizes are not negative", DiagnosticId::kNegativeSize},
+                          rules::kSizesNotNegative,
                           {"the strides of x allow the view", DiagnosticId::kViewNotPossible, 0}});
     return constraints;
 }
@@ -461,9 +461,6 @@ std::vector<OpDef> movement_ops() {
     constexpr AttrKind maybe = AttrKind::kOptionalInt;
     constexpr AttrKind integers = AttrKind::kIntList;
     constexpr DiagnosticId bad_attr = DiagnosticId::kBadAttribute;
-    constexpr Constraint in_range{"the axis lies within the rank of x", DiagnosticId::kAxisOutOfRange, 0};
-    constexpr Constraint once{"no axis is named twice", DiagnosticId::kDuplicateAxis, 0};
-    constexpr Constraint not_negative{"sizes are not negative", DiagnosticId::kNegativeSize};
 
     std::vector<OpDef> ops;
     const auto view = [&](std::string_view name, std::string_view summary, std::span<const AttrSpec> attrs,
@@ -492,44 +489,49 @@ std::vector<OpDef> movement_ops() {
     view("contiguous", "x in row-major order: itself if it is, else a copy.", {}, {}, contiguous_shape, plain_samples,
          {"torch.Tensor.contiguous", "numpy.ascontiguousarray", ""}, Alias::kViewIfStridesAllow);
     view("permute", "x with its axes in another order.", attr({{"axes", integers, {}}}),
-         keep<Constraint>({in_range, {"axes names every axis of x", DiagnosticId::kWrongRank, 0}, once}), permute_shape,
-         permute_samples, {"torch.permute", "numpy.transpose", "Transpose"});
+         keep<Constraint>(
+             {rules::kAxisInRange, {"axes names every axis of x", DiagnosticId::kWrongRank, 0}, rules::kDistinctAxes}),
+         permute_shape, permute_samples, {"torch.permute", "numpy.transpose", "Transpose"});
     view("transpose", "x with the axes a and b exchanged.", attr({{"a", integer, {}}, {"b", integer, {}}}),
-         keep<Constraint>({in_range}), transpose_shape, transpose_samples, {"torch.transpose", "numpy.swapaxes", ""});
+         keep<Constraint>({rules::kAxisInRange}), transpose_shape, transpose_samples,
+         {"torch.transpose", "numpy.swapaxes", ""});
     view("expand", "x with axes of size 1 repeated and axes added in front; -1 keeps a size.",
          attr({{"shape", integers, {}}}),
          keep<Constraint>({{"a size of x is 1 or equal to the new one", DiagnosticId::kShapeMismatch, 0},
                            {"the new shape has at least the rank of x", DiagnosticId::kWrongRank, 0},
-                           not_negative}),
+                           rules::kSizesNotNegative}),
          expand_shape, expand_samples, {"torch.Tensor.expand", "numpy.broadcast_to", "Expand"});
     view("squeeze", "x without the named axes (none: all) whose size is 1; with strict, the others raise.",
          attr({{"axes", AttrKind::kOptionalIntList, {}}, {"strict", AttrKind::kBool, false}}),
-         keep<Constraint>({in_range, {"the axis has size 1", DiagnosticId::kShapeMismatch, 0}}), squeeze_shape,
-         squeeze_samples, {"torch.squeeze", "numpy.squeeze", "Squeeze"});
-    view("unsqueeze", "x with an axis of size 1 inserted.", attr({{"axis", integer, {}}}), keep<Constraint>({in_range}),
-         unsqueeze_shape, unsqueeze_samples, {"torch.unsqueeze", "numpy.expand_dims", "Unsqueeze"});
+         keep<Constraint>({rules::kAxisInRange, {"the axis has size 1", DiagnosticId::kShapeMismatch, 0}}),
+         squeeze_shape, squeeze_samples, {"torch.squeeze", "numpy.squeeze", "Squeeze"});
+    view("unsqueeze", "x with an axis of size 1 inserted.", attr({{"axis", integer, {}}}),
+         keep<Constraint>({rules::kAxisInRange}), unsqueeze_shape, unsqueeze_samples,
+         {"torch.unsqueeze", "numpy.expand_dims", "Unsqueeze"});
     view("slice", "x[start:stop:step] along an axis, with Python's clamping; a negative step runs backwards.",
          attr({{"axis", integer, 0}, {"start", maybe, {}}, {"stop", maybe, {}}, {"step", integer, 1}}),
-         keep<Constraint>({in_range, {"step is a constant other than 0", bad_attr}}), slice_shape, slice_samples,
-         {"", "", "Slice"});
+         keep<Constraint>({rules::kAxisInRange, {"step is a constant other than 0", bad_attr}}), slice_shape,
+         slice_samples, {"", "", "Slice"});
     view("select", "x[index] along an axis, which goes; a negative index counts from the end.",
          attr({{"axis", integer, 0}, {"index", integer, {}}}),
-         keep<Constraint>({in_range, {"the index lies within the axis", DiagnosticId::kElementIndexOutOfRange, 0}}),
+         keep<Constraint>(
+             {rules::kAxisInRange, {"the index lies within the axis", DiagnosticId::kElementIndexOutOfRange, 0}}),
          select_shape, select_one_samples, {"torch.select", "", ""});
     view("diagonal", "The elements of x whose index along b is offset more than along a, as the last axis.",
          attr({{"offset", integer, 0}, {"a", integer, 0}, {"b", integer, 1}}),
-         keep<Constraint>({in_range, {"a and b are two axes", DiagnosticId::kDuplicateAxis, 0}}), diagonal_shape,
-         diagonal_samples, {"torch.diagonal", "numpy.diagonal", ""});
+         keep<Constraint>({rules::kAxisInRange, {"a and b are two axes", DiagnosticId::kDuplicateAxis, 0}}),
+         diagonal_shape, diagonal_samples, {"torch.diagonal", "numpy.diagonal", ""});
     view("narrow", "length elements of x from start along an axis.",
          attr({{"axis", integer, {}}, {"start", integer, {}}, {"length", integer, {}}}),
-         keep<Constraint>({in_range,
+         keep<Constraint>({rules::kAxisInRange,
                            {"length is not negative", DiagnosticId::kNegativeSize},
                            {"start and start + length lie within the axis", DiagnosticId::kElementIndexOutOfRange, 0}}),
          narrow_shape, narrow_samples, {"torch.narrow", "", ""});
     view("split", "x cut along an axis into pieces of the given sizes.",
          attr({{"sizes", integers, {}}, {"axis", integer, 0}}),
-         keep<Constraint>(
-             {in_range, not_negative, {"the sizes sum to the size of the axis", DiagnosticId::kShapeMismatch, 0}}),
+         keep<Constraint>({rules::kAxisInRange,
+                           rules::kSizesNotNegative,
+                           {"the sizes sum to the size of the axis", DiagnosticId::kShapeMismatch, 0}}),
          split_shape, split_samples, {"torch.split", "", "Split"}, Alias::kView, -1);
 
     return ops;

@@ -348,7 +348,7 @@ std::vector<OpDef> normalisation_ops() {
     constexpr OperandKind tensor = OperandKind::kTensor;
     constexpr OperandKind optional = OperandKind::kOptionalTensor;
     const auto only_x = keep<OperandSpec>({{"x", tensor}});
-    const auto in_range = keep<Constraint>({{"the axis lies within the rank of x", DiagnosticId::kAxisOutOfRange, 0}});
+    const auto in_range = keep<Constraint>({rules::kAxisInRange});
     const auto axis = keep<AttrSpec>({{"axis", AttrKind::kInt, -1}});
     constexpr Constraint enough_axes{"normalized_ndim lies between 1 and the rank of x", DiagnosticId::kBadAttribute};
     constexpr Constraint parameters{"weight and bias have the sizes of the last normalized_ndim axes of x"};

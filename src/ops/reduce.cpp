@@ -363,7 +363,7 @@ std::vector<OpDef> reduce_ops() {
     const auto with_correction = keep<AttrSpec>({axes, keepdim, correction});
     const auto constraints =
         keep<Constraint>({{"every axis lies within the rank of x", DiagnosticId::kAxisOutOfRange, 0},
-                          {"no axis is named twice", DiagnosticId::kDuplicateAxis, 0},
+                          rules::kDistinctAxes,
                           {"the reduced axes are not empty", DiagnosticId::kEmptyReduction, 0},
                           {"axes is none or names one axis", DiagnosticId::kBadAttribute, 0}});
 

@@ -8,6 +8,12 @@
 
 namespace flexor::ops::rules {
 
+// ---- constraints that ops of several families state, of the first operand
+
+inline constexpr Constraint kAxisInRange{"the axis lies within the rank of x", DiagnosticId::kAxisOutOfRange, 0};
+inline constexpr Constraint kDistinctAxes{"no axis is named twice", DiagnosticId::kDuplicateAxis, 0};
+inline constexpr Constraint kSizesNotNegative{"sizes are not negative", DiagnosticId::kNegativeSize};
+
 // ---------------------------------------------------------------- dtype rules
 
 // The refusal of operand `index`; infer() adds the op's and the operand's name.

@@ -254,7 +254,7 @@ std::vector<OpDef> scatter_ops() {
         keep<OperandSpec>({{"x", tensor}, {"index", tensor}, {"source", tensor, true}}),
         keep<AttrSpec>({axis, {"reduce", AttrKind::kString, "none"}, {"include_self", AttrKind::kBool, true}}),
         keep<Constraint>(
-            {{"the axis lies within the rank of x", DiagnosticId::kAxisOutOfRange, 0},
+            {rules::kAxisInRange,
              {"index and source have the rank of x (0 counts as 1), or index no elements", DiagnosticId::kWrongRank, 1},
              {"index is not larger than source, nor than x along the other axes", DiagnosticId::kShapeMismatch, 1},
              {"reduce is \"none\", \"sum\", \"prod\", \"mean\", \"amax\" or \"amin\"", DiagnosticId::kBadAttribute}}),
